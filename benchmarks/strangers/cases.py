@@ -9,12 +9,19 @@ further findings are true (``acceptable``).
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 SICK, HEALTHY = "sick", "healthy"
+
+SUCCEEDED: Mapping[str, tuple[str, ...]] = {
+    "python-in-loop": ("between-steps",),
+    "slow-call": ("slow-call", "slow-prediction", "slow-evaluation", "frequent-saving"),
+    "step-outlier": ("step-outlier", "between-steps"),
+}
+"""Rules in the keys of earlier rounds whose findings others report today."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +62,9 @@ class Case:
             folder,
             case.get("fault", ""),
             tuple(case.get("where", ())),
-            tuple(case.get("named_by", ())),
-            tuple(case.get("named_if_line", ())),
-            {twin: frozenset((*case.get("acceptable", ()), *own.get(twin, ()))) for twin in twins},
+            _todays(case.get("named_by", ())),
+            _todays(case.get("named_if_line", ())),
+            {twin: frozenset(_todays((*case.get("acceptable", ()), *own.get(twin, ())))) for twin in twins},
             bool(case.get("spare")),
             case.get("basis") == "mean",
             case.get("step_fn", "").rstrip("@"),
@@ -105,6 +112,11 @@ class Case:
 
     def _per_unit(self, ms: float, twin: str) -> float:
         return ms / self.per_mark.get(twin, 1.0)
+
+
+def _todays(rules: Iterable[str]) -> tuple[str, ...]:
+    """Return the rules that report today what these did when the case was written."""
+    return tuple(dict.fromkeys(now for rule in rules for now in SUCCEEDED.get(rule, (rule,))))
 
 
 def cases(round_folder: Path, names: list[str]) -> Iterator[Case]:

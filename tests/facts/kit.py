@@ -57,7 +57,7 @@ from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.scale.hosts import ClockSkew, Comparison, HostSteps, MatchedBy
 from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, PARTS, READY_MS, Breakdown, TracingCost
-from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls
+from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import LoopBody, PartEvents, SingleOperations
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
 from tfdoctor.facts.step_time.sampled_steps import StackSamples, sampling_began, times_of
@@ -93,7 +93,6 @@ from tfdoctor.recording.run_log import (
     Span,
     TracedNumber,
 )
-from tfdoctor.rules.execution.python_in_loop import LoopLines
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, KeptValue, Part, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms, ratio

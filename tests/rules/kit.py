@@ -26,7 +26,7 @@ from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart, RepeatedWor
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.feeding_datasets import DataOptions, SourceFiles, TunedBuffers
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, PipelineSegment, StageTime
 from tfdoctor.facts.input.map_functions import *
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray, PaddedInput, SequencePadding
 from tfdoctor.facts.machine.cores import Cores, CpuContention
@@ -40,18 +40,21 @@ from tfdoctor.facts.operations.step_parts import MOMENTS, BatchNorm, BatchNorms,
 from tfdoctor.facts.phases.run_calls import ChangingNumber, MadeCall, RunCalls, RunTraces, TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines, RunSteps
+from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.facts.run.device import NO_CUPTI, Device
 from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import CPU_UNITS, FLOAT32_ON_AVX512, Hardware, SixteenBit
 from tfdoctor.facts.run.program import *
+from tfdoctor.facts.run_work.line_groups import LineGroup
+from tfdoctor.facts.run_work.loop_places import LoopLines, LoopPlaces
 from tfdoctor.facts.savings.given import Epoch, Price, Unexplained
 from tfdoctor.facts.savings.layer_work import CalledLayer, FrozenWork, LayerCall, LayerCalls
+from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.scale.replicas import DeviceSkew, Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
-from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls
+from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead, SingleOperations
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retraced, Retracing
 from tfdoctor.facts.step_time.sampled_steps import StackSamples

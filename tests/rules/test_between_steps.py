@@ -1,117 +1,87 @@
-"""between-steps: the time between two calls without tracing and making batches, and the lines it is spent on."""
+"""between-steps: what the loop and callbacks do beside the call that trains, by line and by the time of the run."""
 
 from tests.rules.kit import *
 from tfdoctor.rules.execution import between_steps
 
-WEIGHTS = TimedLine(script(27), 11, callback="Weights.on_train_batch_end")
-LOGS, MAKES = script(40), script(12)
-TOOK = TimedLine(MAKES, 18), TimedLine(LOGS, 2)
-BATCH = TimedLine(MAKES, 18, makes=True), TimedLine(LOGS, 2, makes=False)
-NEW: dict[str, Any] = {"new_arguments": ((128, 32),)}
-SAMPLE = "Sample.on_train_batch_end"
-SAMPLES = TimedLine(MAKES, 19, callback=SAMPLE), TimedLine(LOGS, 1, callback=SAMPLE)
+WEIGHTS, LOGS = "Weights.on_train_batch_end", "numpy.histogram"
+FEW = tuple(Breakdown.of(between=9.0 if at < 10 else 0.1, device=6.0).median for at in range(30))
 
 
-def example(  # noqa: PLR0913 - each may explain the time between two steps
-    between: float = 7.0, *places: TimedLine, step: float | None = None,
-    new_arguments: tuple[tuple[int, ...], ...] = (), retracing: Retracing | None = None,
-    slow: SlowCalls | None = None, untraced: float | None = None, single: SingleOperations | None = None,
-    lines: HostLines | None = None, saves: MadeCall | None = None, with_it: int | None = None,
-    source: StepSource = StepSource.KERAS_FIT,
+def works(ms: float, number: int = 27, callback: str = WEIGHTS, *, aside: bool = True, **more: Any) -> LoopLines:
+    """Lines with so many ms of the steps."""
+    line = run_line(Phase.STEPS, script(number), ms, LOGS, callback=callback, **more)
+    return LoopLines(LineGroup((line,)), callback, aside)
+
+
+def example(
+    *places: LoopLines, breakdown: Breakdown | None = None, on: Device | None = None, whole: bool = True,
+    retracing: Retracing | None = None, source: StepSource = StepSource.KERAS_FIT, saving_ms: float = 0.0,
 ) -> Verdict:  # fmt: skip
-    """Judge steps that compute for 6 ms, or take ``step``, of which these places were seen between calls.
-
-    ``with_it`` of 30 steps have the time between calls; None is all. The run has 1000 steps and these saves.
-    """
-    usual = Breakdown.of(between=between, device=step - between if step else 6.0)
-    rows = [{**usual.median, Stage.BETWEEN: between if at < (with_it or 0) else 0.1} for at in range(30)]
-    usual = usual if with_it is None else replace(usual, steps=tuple(rows))
-    samples = StackSamples(places, new_arguments=new_arguments) if places else None
-    pace = None if untraced is None else UntracedPace(untraced, 20.0 * untraced)
-    calls, run = RunCalls((saves,), epochs=1) if saves else None, equal_steps(script(1), 1000, 10.0)
-    steps = replace(Steps.uniform(20, 13.0), source=source)
-    return between_steps.check(usual, samples, retracing, slow, pace, single, lines, calls, run, steps)
+    """Judge a run of a minute with 4,000 steps of 13 ms, in which these lines work."""
+    phases = divided_run(60_000.0, {Phase.SAVING: saving_ms, Phase.IMPORTS: 8_000.0})
+    phases = replace(phases, once_ms=8_000.0, whole=whole, missing="the run as a whole was not recorded")
+    steps, run = replace(Steps.uniform(20, 13.0), source=source), equal_steps(script(1), 4_000, 13.0)
+    return between_steps.check(phases, breakdown, LoopPlaces(places), run, on, retracing, steps)
 
 
-def logs(seen: int, callback: str = "Log.on_batch_end") -> TimedLine:
-    return TimedLine(LOGS, seen, callback=callback)
+def traced(between: float, step: float = 20.0, **more: Any) -> Verdict:
+    """Judge a trace alone."""
+    return example(breakdown=Breakdown.of(between=between, device=step - between), whole=False, **more)
 
 
-def slow(kind: SlowCall, seen: int, ms: float) -> SlowCalls:
-    return SlowCalls((TimedLine.slow(MAKES, kind, seen, range(seen), {Stage.BETWEEN: ms}),), 20)
-
-
-def tracing(between_ms: float = 0.0, calling_ms: float = 0.0) -> Retracing:
-    return Retracing((), 0.0, between_ms, calling_ms)
-
-
-def saves(each_ms: float) -> MadeCall:
-    return made_call(RunCall.SAVE, LOGS, 1000, each_ms)
-
-
-def ran(at: Location, seen: int, work: LineWork = LineWork.OPERATIONS) -> TimedLine:
-    return TimedLine(at, seen, 1.0, work=work)
-
-
-def lines(within: TimedLine, *between: TimedLine) -> HostLines:
-    return HostLines({Stage.HOST: (within,), **({Stage.BETWEEN: between} if between else {})})
-
-
-sick = described("A callback takes 7 ms of each 13 ms step.", example, 7.0, WEIGHTS)
-healthy = described("Steps of 6 ms with a pause of 0.1 ms between them.", example, 0.1)
-check = partial(example, step=20.0)
-SAVED = (logs(9, "ModelCheckpoint.on_train_batch_end"),)
-PREDICTS: dict[str, Any] = {"slow": slow(SlowCall.PREDICT, 18, 7.2)}
+sick = described("A callback takes 28 of the 52 s of all steps.", example, works(28_000.0))
+healthy = described(
+    "Steps of 6 ms with a pause of 0.1 ms between them.",
+    example, breakdown=Breakdown.of(between=0.1, device=6.0),
+)  # fmt: skip
+LOOP = partial(works, callback="")
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a twentieth of the step, and less"] = [check(ms) for ms in (1.0, 0.99)]
-    told["half a millisecond, and less, which Keras' own loop takes"] = [check(ms, step=2.0) for ms in (0.5, 0.49)]
-    told["in a loop of ones own nothing says what takes it"] = check(
-        0.49, step=2.0, source=StepSource.REPEATED_CALL
+    told["a twentieth of what recurs, and less"] = [example(works(ms)) for ms in (2_627.0, 2_600.0)]
+    told["lines of a loop that make no argument of the call that trains"] = example(LOOP(9_000.0, function="log"))
+    told["lines of a loop that could not be read, which may need to run in each step"] = example(
+        LOOP(9_000.0, aside=False)
     )
-    told["90 % of the samples are on the lines that make arguments, new in each step"] = check(8.0, *BATCH, **NEW)
-    told[...] = check(12.0, *BATCH, **NEW)
-    told["what stays the same is no batch"] = check(8.0, *BATCH[:1])
-    told["a checkpoint every fourth batch, which the mean has in each step"] = check(3.0, logs(9), with_it=10)
-    told[...] = check(3.0, logs(9), with_it=11)
-    told["ModelCheckpoint saves every batch of the run's 1000, which leaves less than a twentieth, or more"] = [
-        check(10.0, *SAVED, saves=saves(each_ms)) for each_ms in (9.1, 8.9)
+    told["work of a few long steps"] = example(works(9_000.0, long_ms=4_501.0)), example(LOOP(9_000.0, long_ms=9e3))
+    told["half of the time in long steps is work of each"] = example(works(9_000.0, long_ms=4_500.0))
+    told["waits for TensorFlow are no work of its own"] = example(works(9_000.0, executes_ms=6_500.0))
+    told["several places, of which one takes little"] = example(works(9_000.0), LOOP(8_000.0, 40), LOOP(99.0, 60))
+    told["an accelerator hides what the steps do not wait for"] = [
+        example(one, breakdown=Breakdown.of(host=1.0, device=12.0), on=Device(DeviceKind.GPU, 1, 1))
+        for one in (works(28_000.0), works(28_000.0, long_ms=20_000.0))
     ]
-    told["predict is left to slow-call, not the rest"] = [check(ms, *TOOK, **PREDICTS) for ms in (8.0, 12.0)]
-    told["a callback that is all predict"] = check(10.0, *SAMPLES, slow=slow(SlowCall.PREDICT, 18, 9.0))
-    # A marked call begins within the tf.function, after Python has found or made its graph
-    told["calls and traces of functions are not counted"] = check(10.0, retracing=tracing(between_ms=9.5))
-    told[...] = check(1.2, retracing=tracing(calling_ms=0.3)), check(0.1 + 0.2, retracing=tracing(calling_ms=0.3))
-    told["all 18.6 ms are told, and not all judged"] = check(18.6, step=40.0, retracing=tracing(calling_ms=17.5))
-    told["the last 10 ms of `optimizer.apply`, after the last operation that it runs"] = check(
-        10.0, TimedLine(MAKES, 40), TimedLine(LOGS, 10), lines=lines(ran(MAKES, 30), ran(MAKES, 10))
-    )
-    told["a line is the step's own when it mostly runs operations in it"] = [
-        check(10.0, TimedLine(LOGS, 19), lines=lines(within, ran(LOGS, 10)))
-        for within in (ran(LOGS, 9), ran(LOGS, 30, LineWork.PYTHON))
+    told["Keras' own loop takes half a millisecond at most; in another nothing says what takes it"] = [
+        example(breakdown=Breakdown.of(between=0.49, device=6.0), source=source)
+        for source in (StepSource.KERAS_FIT, StepSource.REPEATED_CALL)
     ]
-    told["only the step was seen, or another line"] = check(10.0, TimedLine(MAKES, 30), lines=lines(ran(MAKES, 30)))
-    told[...] = check(10.0, TimedLine(LOGS, 30), lines=lines(ran(MAKES, 30)))
-    told["what runs only between eager steps is named"] = check(
-        10.0, TimedLine(MAKES, 40), TimedLine(LOGS, 10), lines=lines(ran(MAKES, 30), ran(MAKES, 10), ran(LOGS, 10))
-    )
-    told["without samples of stacks it has no name and a ceiling"] = check(10.0)
-    told["untraced steps a quarter longer, less"] = [
-        check(10.0, untraced=untraced) for untraced in (1.25, 1.24, 0.8)
+    between = Breakdown.of(between=3.0, device=6.0)
+    told["saving takes the time between steps"] = example(breakdown=between, saving_ms=10_100.0)
+    told["one step in three has the time between steps"] = example(breakdown=replace(between, steps=FEW))
+    told["a trace alone: a twentieth of the step, and less"] = [traced(ms) for ms in (1.0, 0.99)]
+    told["a trace alone: half a millisecond, and less"] = [traced(ms, step=2.0) for ms in (0.5, 0.49)]
+    told["a trace alone: calls and traces of functions are not counted"] = [
+        traced(10.0, retracing=Retracing((), 0.0, *called)) for called in ((9.5, 0.0), (0.0, 8.9))
     ]
-    told["less than half is not named in the summary"] = check(10.0, *(TimedLine(script(n), 2) for n in (1, 2, 3)))
-    told["five samples are enough for a line"] = [check(12.0, TimedLine(LOGS, seen)) for seen in (4, 5)]
-    other = TimedLine(script(41), 3, callback="Log.on_batch_end")
-    told["a callback is named over all of its lines"] = check(10.0, logs(4), other, TimedLine(MAKES, 6))
-    told["a named callback leaves a hundredth and what else ran"] = check(10.0, logs(8), TimedLine(MAKES, 2))
-    places = logs(10, WEIGHTS.callback), replace(WEIGHTS, at=MAKES, seen=8), TimedLine(None, 2)
-    weights, single = slow(SlowCall.WEIGHTS, 8, 4.0), SingleOperations(0.0, 2.0)
-    told["get_weights and a histogram of each: to run the callback rarely spares both, and its operations"] = check(
-        10.0, *places, slow=weights, single=single
-    )
-    told["fit for one batch builds a dataset of operations, which are spared with it"] = (
-        check(10.0, single=SingleOperations(inside_ms=1.0, between_ms=4.0)),
-        check(10.0, retracing=tracing(calling_ms=5.0), single=SingleOperations(0.0, between_ms=4.0)),
-    )
+    told["nothing is known"] = example(whole=False)
+
+
+@golden_cases
+def test_what_the_input_hides(told: Cases) -> None:
+    """Python of 4 of 10 ms beside an input of 9 ms saves 1 ms of each step, and all of it without the input."""
+    (effect,) = as_finding(example(works(16_000.0))).run_effects
+    told["of 16 s in the steps"] = lambda: [
+        f"{name}: {model.saving_ms((), [effect]):,.0f} ms" for name, model in (
+            ("nothing limits the step", priced()), ("an input of 9 ms", priced(input_ms=9.0)),
+            ("a step that has no such time", priced(host=0.0)),
+        )
+    ]  # fmt: skip
+
+
+def priced(host: float = 4.0, input_ms: float = 0.0) -> RunModel:
+    """Price 4,000 steps of 10 ms."""
+    ahead = (PipelineSegment({"Root": input_ms}, overlapped=True),) if input_ms else ()
+    exposed = Breakdown.of(host=host, device=10.0 - host).median
+    model = StepModel(device=DeviceKind.CPU, exposed=exposed, segments=ahead)
+    return RunModel(divided_run(40_000.0, {}), equal_steps(script(1), 4_000, 10.0), model)

@@ -13,16 +13,15 @@ STEP_AT, CALLED_AT = Location("nets.py", 23), script(38)
 
 def example(
     work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=script(19), least_ms=4.0),
-    breakdown: Breakdown | None = None, slow: SlowCalls | None = None, lines: HostLines | None = None,
-    cores: Cores | None = None,
+    breakdown: Breakdown | None = None, lines: HostLines | None = None, cores: Cores | None = None,
 ) -> Verdict:  # fmt: skip
     """A Keras model compiled with run_eagerly=True: 525 operations per step."""
-    return eager_step.check(work, breakdown or Breakdown.of(host=34.0, device=12.0), slow, lines, cores)
+    return eager_step.check(work, breakdown or Breakdown.of(host=34.0, device=12.0), lines, cores)
 
 
 def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> Verdict:
-    facts = {"slow": more.pop("slow", None), "lines": more.pop("lines", None)}
-    return example(EagerWork(operations, single, whole, **({"asked": None} | more)), STEP, **facts)
+    lines = more.pop("lines", None)
+    return example(EagerWork(operations, single, whole, **({"asked": None} | more)), STEP, lines)
 
 
 def runs(number: int, work: LineWork, caller: Location | None = None, time_ms: float = 4.0) -> TimedLine:
@@ -34,8 +33,8 @@ def on_host(*lines: TimedLine, between: tuple[TimedLine, ...] = ()) -> HostLines
     return HostLines({Stage.HOST: lines, Stage.BETWEEN: between})
 
 
-def slow(kind: SlowCall, stage: Stage, ms: float) -> SlowCalls:
-    return SlowCalls((TimedLine.slow(script(9), kind, 9, range(9), {stage: ms}),), 10)
+def costly(call: str, ms: float) -> TimedLine:
+    return TimedLine(script(9), 9, ms, calls={call: 9}, work=LineWork.OPERATIONS)
 
 
 def around(second: TimedLine, **more: Any) -> Verdict:
@@ -45,8 +44,8 @@ def around(second: TimedLine, **more: Any) -> Verdict:
 
 def beside_calls(own_ms: float) -> dict[str, Any]:
     """Operations of predict between the steps, and so many ms of operations of the step itself."""
-    lines = on_host(runs(5, LineWork.OPERATIONS, time_ms=own_ms), between=(runs(9, LineWork.OPERATIONS),))
-    return {"slow": slow(SlowCall.PREDICT, Stage.BETWEEN, 4.0), "lines": lines}
+    predicts = costly("keras.Model.predict", 4.0)
+    return {"lines": on_host(runs(5, LineWork.OPERATIONS, time_ms=own_ms), between=(predicts,))}
 
 
 def of_loop(source: str) -> EagerWork:
@@ -93,9 +92,9 @@ def test_verdicts(told: Cases) -> None:
     told[...] = check(100.0, 2.1, 2.0)
     told["predict and summaries beside a function, or eager steps"] = check(200.0, 5.0, 1.0, **beside_calls(0.9))
     told[...] = check(200.0, 5.0, 1.0, **beside_calls(1.1))
-    own, written = runs(5, LineWork.OPERATIONS, CALLER, 6.0), runs(9, LineWork.READING, None, 3.0)
+    own, written = runs(5, LineWork.OPERATIONS, CALLER, 6.0), costly("tensorflow.summary.histogram", 3.0)
     told["operations take 2 of the 3 ms of Python that writes summaries, and of the 6 ms of the eager step"] = (
-        check(104.0, 2.0, slow=slow(SlowCall.WRITE, Stage.HOST, 3.0), lines=on_host(own, written))
+        check(104.0, 2.0, lines=on_host(own, written))
     )
     told["what is no operation and the call of one function remain"] = check(200.0, 5.0)
     told[...] = check(200.0, 5.0, lines=on_host(runs(5, LineWork.PYTHON, CALLER, time_ms=3.5)))

@@ -14,7 +14,7 @@ def example(
     times = {Phase.EVALUATION: sum(call.ms for call in calls)}
     for one in lines:
         times[one.phase] = times.get(one.phase, 0.0) + one.ms
-    return check(divided_run(total_ms, times, *lines), RunCalls(calls, epochs), None)
+    return check(divided_run(total_ms, times, *lines), RunCalls(calls, epochs))
 
 
 def sick() -> Verdict:
@@ -51,7 +51,7 @@ def test_verdicts(told: Cases) -> None:
         told[f"metrics in Python: {phase}"] = judged(lines=(at_line(phase, 50, 30_000.0),))
     segment = PhaseSegment(Phase.EVALUATION, 0.0, 1.0)
     often = replace(divided_run(1e5, {}, at_line(Phase.EVALUATION, 50, 30_000.0)), spans=(segment, segment))
-    told["metrics in Python in two evaluations"] = check(often, RunCalls(()), None)
+    told["metrics in Python in two evaluations"] = check(often, RunCalls(()))
     for calls, repeats in (
         ("sklearn.metrics._ranking.roc_auc_score", False),
         ("", False),

@@ -7,13 +7,12 @@ EXAMPLE_AT = Location("predict.py", 20)
 
 
 def example(
-    *calls: MadeCall, lines: tuple[RunLine, ...] = (), total_ms: float = 50_000.0, epochs: int = 0,
-    steps: RunSteps | None = None,
-) -> Verdict:  # fmt: skip
+    *calls: MadeCall, lines: tuple[RunLine, ...] = (), total_ms: float = 50_000.0, epochs: int = 0
+) -> Verdict:
     """Judge a run with these calls and lines, whose other time is in training steps."""
     predicting = sum(one.ms for one in calls) + sum(one.ms for one in lines)
     phases = divided_run(total_ms, {Phase.PREDICTION: predicting}, *lines)
-    return check(phases, RunCalls(calls, epochs), steps)
+    return check(phases, RunCalls(calls, epochs))
 
 
 def healthy() -> Verdict:
@@ -42,7 +41,7 @@ def test_verdicts(told: Cases) -> None:
     predicts = replace(at_line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True)
     for ran in (8_000.0, 39_000.0):
         lines = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(predicts, executes_ms=ran))
-        told[f"{ran:,.0f} of 40,000 ms are executed, and remain"] = check(lines, RunCalls((short,)), None)
+        told[f"{ran:,.0f} of 40,000 ms are executed, and remain"] = check(lines, RunCalls((short,)))
     for name, call in (
         ("one call over everything", predicted(1, 40_000.0, examples=1e6, batches=3906.0)),
         ("an ensemble of 19", predicted(19, 100.0, looped=True)),
@@ -55,8 +54,7 @@ def test_verdicts(told: Cases) -> None:
     told["two predictions in each epoch, and more"] = judged(predicted(30, 100.0, looped=True), epochs=15)
     told[...] = judged(predicted(31, 100.0, looped=True), epochs=15)
     told["a loop in a callback is found"] = judged(predicted(500, 40.0, within=RunCall.EPOCH), epochs=10)
-    told["a prediction in each step is left to the steps"] = judged(short, epochs=1, steps=steps_at(1000, 5.0))
-    told["a prediction in more than each step"] = judged(short, epochs=1, steps=steps_at(400, 5.0))
+    told["a prediction in each step"] = judged(short, epochs=1)
     told["batches of single examples"] = judged(predicted(1, 9_035.0, examples=4000.0, batches=4000.0))
     slow = predicted(1, 80_035.0, examples=4000.0, batches=4000.0)
     told["single examples that take 20 ms each"] = judged(slow, total_ms=120_000.0)

@@ -14,11 +14,13 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.humanize import number, with_noun
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Effect, Finding, Healthy, PartTime, Stage
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, PartTime, Stage
 
 WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"
 
@@ -27,11 +29,13 @@ class StepParts(Record):
     """The parts of the step, and what the input's stages have to do with its wait.
 
     ``kept`` is the share of each part's traced time that is not the profiler's: findings name traced time.
+    ``lines`` has the traced time of the user's lines in the parts in which Python works.
     """
 
     times_ms: Mapping[str, float]
     segments: tuple[PipelineSegment, ...]
     kept: Mapping[str, float]
+    lines: Mapping[Stage, Sequence[TimedLine]]
 
     @property
     def large(self) -> dict[str, float]:
@@ -45,16 +49,20 @@ class StepParts(Record):
     def named(self, part: str, findings: Iterable[Finding]) -> float:
         """Return how much of a part findings name, in ms; each subject counts once.
 
-        An effect on a subject names it up to its ``of``; one on the whole stage without ``of`` names all.
+        An effect on a subject names it up to its ``of``; one on the whole stage without ``of`` names all. What
+        changes of the run save at a line of the step's is named as well.
         """
-        subjects, declared = dict[str, float](), list[PartTime]()
+        subjects, declared, at = dict[str, float](), list[PartTime](), set[Location | None]()
         for finding in findings:
             declared += finding.names
+            at.update(finding.lines if finding.run_effects else ())
             for effect in finding.effects:
                 if effect.stage == part and effect.names:
                     time = self._named_by(effect)
                     subjects[effect.subject] = max(subjects.get(effect.subject, 0.0), time)
-        return min(self.times_ms[part], max(sum(subjects.values()), self._of(part, declared)))
+        of_part = (line for stage, own in self.lines.items() if stage == part for line in own)
+        at_lines = self.kept[part] * sum(line.ms for line in of_part if line.at in at)
+        return min(self.times_ms[part], max(sum(subjects.values()), self._of(part, declared), at_lines))
 
     def _named_by(self, effect: Effect) -> float:
         total = self.times_ms[effect.stage]
@@ -86,7 +94,8 @@ def step_parts(chart: Chart) -> StepParts | None:
         return None
     times = {str(part): time for part, time in (model.exposed if model else breakdown.median).items()}
     kept = {part: model.kept(part) if model else 1.0 for part in times}
-    return StepParts(times, pipeline.segments if pipeline else (), kept)
+    lines = chart.get(HostLines)
+    return StepParts(times, pipeline.segments if pipeline else (), kept, lines.parts if lines else {})
 
 
 def unexplained(chart: Chart, results: Sequence[Result]) -> Unexplained | None:

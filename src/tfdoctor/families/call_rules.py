@@ -7,7 +7,6 @@ from dataclasses import replace
 from tfdoctor.diagnosis.rule import RuleLimits, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
 from tfdoctor.families.places import (
     PART,
@@ -51,10 +50,10 @@ class CallRule(Record, kw_only=True):
     after: tuple[Phase, ...] = ()  # in which its results are processed, too
     outside_fit: bool = False  # calls within Keras' fit count only where a loop makes them
 
-    def check(self, phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: CallLimits) -> Verdict:
+    def check(self, phases: RunPhases, calls: RunCalls, limits: CallLimits) -> Verdict:
         """Find calls whose time goes into many calls and batches, or into Python."""
         made = [one for one in calls.of(self.call) if not (self.outside_fit and one.within in WITHIN_FIT)]
-        small = small_calls(calls, self.call, phases.at(self.phase), steps.count if steps else 0)
+        small = small_calls(calls, self.call, phases.at(self.phase))
         called = [self._called(one) for one in small if one.work == CALL or one.call in made]
         groups, turns = line_groups(phases.at(self.phase, *self.after)), Counter(one.phase for one in phases.spans)
         loops = [self._loop(one, turns[one.phase]) for one in groups if one.at and _one_by_one(one)]

@@ -34,15 +34,15 @@ from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, MATMULS, UPDATES
 from tfdoctor.facts.run.program import Dataset, Operation, Places, Program, Shape, kind_of
-from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
+from tfdoctor.facts.run_work.line_groups import IN_STEPS, ONE_BY_ONE, CalledWork, LineGroup, line_groups
 from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
+from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead, SingleOperations
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, summed
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, summed
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.families.call_rules import CallLimits, CallRule

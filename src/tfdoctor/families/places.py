@@ -86,7 +86,8 @@ class RunPlace(Record, kw_only=True):
         """Return its remedies, at its line."""
         above = f"# {location(self.at)}{self.within}\n"
         for one in self.remedies:
-            yield replace(one, code=above + one.code.replace("NAME", self.name), at=self.at)
+            code = above + one.code.replace("NAME", self.name) if one.code else ""
+            yield replace(one, code=code, at=self.at)
 
 
 def other_lines(others: Sequence[RunPlace]) -> str:

@@ -30,8 +30,6 @@ SMALL_BATCH_MS, SINGLE_BATCH_MS = 1.5, 5.0
 ADAPT_BATCH_MS = 3.0
 ADAPT_ROWS = 4096  # Examples of a batch that are advised for adapt
 LEAST_BATCHES = 200  # Batches of a call from which on their size matters
-# Calls per training step that are one in each step: slow-call reports them, from the traced steps.
-ONE_PER_STEP = (0.9, 1.1)
 CALL, BATCH = "call", "batch"  # What the time is spent per: the work of a place
 
 PHASES = {RunCall.PREDICT: Phase.PREDICTION, RunCall.EVALUATE: Phase.EVALUATION, RunCall.ADAPT: Phase.PREPARING}
@@ -40,19 +38,16 @@ PHASES = {RunCall.PREDICT: Phase.PREDICTION, RunCall.EVALUATE: Phase.EVALUATION,
 Small = tuple[str, float, float, Bound] | None
 
 
-def small_calls(
-    calls: RunCalls, kind: RunCall, lines: Iterable[RunLine] = (), steps: int = 0
-) -> tuple[RunPlace, ...]:
+def small_calls(calls: RunCalls, kind: RunCall, lines: Iterable[RunLine] = ()) -> tuple[RunPlace, ...]:
     """Return the calls of a kind that are too small, those that lose most first.
 
-    Sampled lines of the calls' phase tell how much of a call TensorFlow executes operations. Left out are calls
-    made in each of so many training steps.
+    Sampled lines of the calls' phase tell how much of a call TensorFlow executes operations.
     """
     timed, found = [line for line in lines if line.exact], []
     for call in calls.of(kind):
         if not call.at:
             continue
-        loop = _in_a_loop(call, calls.epochs, steps)
+        loop = _in_a_loop(call, calls.epochs)
         small = _per_call(call, _executing(call, timed)) if loop else None
         small = _adapt(call) if kind is RunCall.ADAPT else small or _per_batch(call)
         if small:
@@ -67,12 +62,10 @@ def small_calls(
     return tuple(sorted(found, key=lambda place: -place.saved_ms))
 
 
-def _in_a_loop(call: MadeCall, epochs: int, steps: int) -> bool:
+def _in_a_loop(call: MadeCall, epochs: int) -> bool:
     """Say whether a loop, such as a callback's, makes a call for one part of the data after another."""
-    low, high = ONE_PER_STEP
-    per_step = call.count / steps if steps and not call.after_training else 0.0
     often = call.count >= LEAST_CALLS and call.count > 2 * epochs  # not once per epoch
-    return (call.looped or call.within is not RunCall.SCRIPT) and often and not low <= per_step <= high
+    return (call.looped or call.within is not RunCall.SCRIPT) and often
 
 
 def _executing(call: MadeCall, lines: Iterable[RunLine]) -> float | None:

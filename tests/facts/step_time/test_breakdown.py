@@ -194,9 +194,6 @@ def test_the_models_input_is_without_the_profilers_cost() -> None:
 
 # What the host does while no device works: the loop's body, and the events of each part.
 
-LOG, LOAD, LOOP = (Location("train.py", n) for n in (36, 33, 31))
-GRAPH = EagerWork(2.0, 0.1, 8.0, at=LOOP)
-
 
 def six(mark: tuple[float, float], *rows: Any) -> Chart:
     """Six steps of 10 ms on a thread of Python: what is marked of them, and the same rows in each."""
@@ -215,25 +212,6 @@ told[answer] = {
     "the body is what no function takes": lambda: six((0, 10), STEP, RUN).fact(LoopBody),
     "a body of steps without a function": lambda: six((0, 9)).fact(LoopBody),
     "the call's end divides operations": lambda: six((0, 6), STEP, *INSIDE, *AFTER).fact(SingleOperations),
-}
-
-
-def loop_lines(*lines: TimedLine, slow: SlowCalls | None = None, between: float = 0.0) -> LoopLines:
-    return LoopLines.measure(StackSamples(lines), LoopBody(5.0, between), GRAPH, slow)
-
-
-ASIDE = TimedLine(LOG, 6, makes=False)
-SAVES = SlowCalls((TimedLine.slow(LOG, SlowCall.SAVE, 6, range(6), {Stage.HOST: 5.0}),), 6)
-OTHERS = TimedLine(LOAD, 2, makes=True), TimedLine(LOOP, 1), TimedLine(None, 1)
-
-told[answer] = {
-    "the batch's, the loop's, and nobody's line are no body": lambda: loop_lines(ASIDE, *OTHERS, between=3.0),
-    "a line of unknown use is not aside": lambda: loop_lines(TimedLine(LOG, 6)),
-    "a slow call is left to its rule": lambda: loop_lines(ASIDE, slow=SAVES),
-    "without samples there are no lines": loop_lines,
-    "a step that runs operation by operation has no separate loop": lambda: LoopLines.measure(
-        StackSamples((ASIDE,)), LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1), None
-    ),
 }
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from tfdoctor.diagnose.summary.largest import training_lines
 from tfdoctor.diagnosis.work import ImportedPackage
 from tfdoctor.edits.source import Sources
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.kit import by_key
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
+from tfdoctor.facts.phases.step_lines import lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.run_work.line_groups import NO_MODULE, package_and_name
 from tfdoctor.recording import Recording
@@ -53,7 +53,7 @@ def _script(recording: Recording) -> tuple[str, LateUse | None]:
     """Return the script's path as shown, and what it uses late; None where it is not there as it ran."""
     place, frames = Places.of(recording), [one.frames for one in (recording.run.training if recording.run else ())]
     path = place.shown(recording.manifest.script) if recording.manifest else ""
-    trains = [*training_lines(recording), *(place(frame[:2]) for calls in frames for frame in calls)]
+    trains = [*map(place, lines_that_train(recording)), *(place(frame[:2]) for calls in frames for frame in calls)]
     try:
         tree = SyntaxTree(Sources(recording)[path].text)
     except Declined:

@@ -12,12 +12,12 @@ from tfdoctor.diagnosis.work import LargePlace, ProfileRow
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.kit import by_key, summed
 from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.step_lines import lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroups
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Manifest
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import common
 from tfdoctor.terms.verdict import Location, Severity, Stage
@@ -48,7 +48,8 @@ def large_places(chart: Chart, step: Sequence[ProfileRow], results: Sequence[Res
     whole = phases if phases is not None and phases.whole and phases.total_ms > 0 else None
     total_ms, steps_ms = (whole.total_ms, whole.of(Phase.STEPS)) if whole else (step_ms, step_ms)
     # The profile resolves what runs in these calls.
-    trains = {*training_lines(chart.fact(Recording)), *(row.at for row in step if row.within)}
+    recording = chart.fact(Recording)
+    trains = {*map(Places.of(recording), lines_that_train(recording)), *(row.at for row in step if row.within)}
     found = {at: replace(one, ms=one.ms * steps_ms / step_ms) for at, one in _of_step(chart, step, trains).items()}
     own_lines = dict[Location, set[Location]]()
     groups, recurring_ms = _groups(whole, trains) if whole else (), whole.recurring_ms if whole else 0.0
@@ -128,14 +129,6 @@ def _mean(rows: Sequence[ProfileRow], of: Callable[[ProfileRow], float | None]) 
     time = sum(share for share, _ in known)
     enough = time > MOST * sum(row.share for row in rows)
     return sum(share * figure for share, figure in known) / time if enough else None
-
-
-def training_lines(recording: Recording) -> Iterator[Location | None]:
-    """Yield the lines of the loops and of the calls that train."""
-    manifest, at = recording.manifest or Manifest(), Places.of(recording)
-    yield from (at(manifest.steps.at), at(manifest.window.at) if manifest.window else None)
-    yield from (at(loop.at) for loop in manifest.steps.candidates)
-    yield from (at(one.frames[0][:2]) for one in (recording.run.training if recording.run else ()) if one.frames)
 
 
 def _groups(phases: RunPhases, trains: Lines) -> Sequence[LineGroup]:

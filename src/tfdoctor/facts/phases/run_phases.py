@@ -12,7 +12,7 @@ from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.run_calls import first_tracings_ms
 from tfdoctor.facts.phases.run_course import MS, RunCourse
 from tfdoctor.facts.phases.run_pieces import RunPiece, Stretch, begin_and_end, first_steps, stretches
-from tfdoctor.facts.phases.step_lines import alike
+from tfdoctor.facts.phases.step_lines import alike, lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording.manifest import Manifest
@@ -48,6 +48,9 @@ class RunLine(PhaseLine, kw_only=True):
     ``ms`` in which TensorFlow executed operations, as samples show it, or their result was waited for. ``around``
     are the user's lines that lead to the function of ``at``, the innermost first. Of ``given`` calls that samples
     show, in different steps and with arguments that could be compared, ``again`` had those of an earlier one.
+    ``callback`` is the method of a Keras callback that it works for, ``work`` what it mostly does. ``in_step``
+    says that it lies in the function that the loop calls for a training step, ``looped`` in the innermost loop
+    around the call that trains; ``long_ms`` are in steps of over 1.5 times the usual one, after that time.
     """
 
     phase: Phase
@@ -61,6 +64,16 @@ class RunLine(PhaseLine, kw_only=True):
     around: tuple[Location, ...] = ()
     given: int = 0
     again: int = 0
+    callback: str = ""
+    work: RunWork = RunWork.OTHER
+    in_step: bool = False
+    looped: bool = False
+    long_ms: float = 0.0
+
+    @property
+    def own_ms(self) -> float:
+        """The time in which it does not wait for operations of TensorFlow."""
+        return self.ms - self.executes_ms
 
     @property
     def sure(self) -> bool:
@@ -87,6 +100,10 @@ def run_lines(pieces: Iterable[RunPiece], place: Places, log: RunLog) -> tuple[R
                 executes_ms=sum(ms for name, ms in runs.items() if name.rpartition(".")[2] in EXECUTING),
                 exact=sum(piece.ms for piece in own if piece.exact) > HALF * ms,
                 around=tuple(at for one in around if (at := place(one))), given=calls, again=again,
+                callback=next(iter(summed((piece.seen.callback, piece.ms) for piece in own))),
+                work=next(iter(summed((piece.seen.work, piece.ms) for piece in own))),
+                in_step=any(piece.seen.step for piece in own), looped=any(piece.seen.looped for piece in own),
+                long_ms=sum(piece.ms for piece in own if piece.seen.long),
             )
         )  # fmt: skip
     return tuple(sorted(lines, key=lambda line: -line.ms)[:MOST_LINES])
@@ -169,7 +186,7 @@ class RunPhases(Record, kw_only=True):
             # Training goes unseen without TensorFlow, in other processes, or later.
             unseen=manifest is not None and Phase.STEPS not in times and (not known or elsewhere),
             others=tuple(f"{name} ({why})" if why else name for name, why in named),
-            notes=tuple(_notes(manifest, log, place)), alike=alike(parts, log),
+            notes=tuple(_notes(manifest, log, place)), alike=alike(parts, log, lines_that_train(recording)),
         )  # fmt: skip
 
     @property

@@ -88,7 +88,7 @@ class RunLongLines(Record):
             for one, of, ms, n in seen
         ]
         counts = summed((key, number) for key, _, number in long)
-        training = {place(at) for at in lines_that_train(log)}
+        training = {place(at) for at in lines_that_train(recording)}
         lines = [
             LongLine(
                 at=at, ms=ms, samples=int(counts[at, calls, work]), calls=calls, work=work,

@@ -12,22 +12,28 @@ ENOUGH = 20  # Samples of steps near the traced ones, and of all, from which the
 TRAINING = (RunCall.FIT, RunCall.EPOCH, RunCall.STEP)
 
 
-def lines_that_train(log: RunLog) -> frozenset[SourceLine]:
-    """Return the lines of the calls that train: they do not say what a step does."""
-    return frozenset(call.at for call in log.calls.values() if call.call in TRAINING and call.at)
+def lines_that_train(recording: Recording) -> frozenset[SourceLine]:
+    """Return the lines of the calls that train, and of the loops around them: they do not say what a step does."""
+    log, manifest = recording.run, recording.manifest
+    lines = [call.at for call in log.calls.values() if call.call in TRAINING] if log else []
+    lines += [one.frames[0][:2] for one in log.training if one.frames] if log else []
+    if manifest:
+        lines += [manifest.steps.at, *(loop.at for loop in manifest.steps.candidates)]
+        lines += [manifest.window.at] if manifest.window else []
+    return frozenset(line for line in lines if line)
 
 
-def alike(parts: Sequence[Stretch], log: RunLog) -> float | None:
+def alike(parts: Sequence[Stretch], log: RunLog, calls: Collection[SourceLine]) -> float | None:
     """Return the share of the time of all steps that is divided into lines as near the traced ones, 0 to 1.
 
     That is the sum over lines of the smaller of two shares: near the traced steps, without long ones, and in all.
-    At the call that trains nothing shows whether long steps do the same: there those count that are not long. None
+    At ``calls`` that train nothing shows whether long steps do the same: there those count that are not long. None
     is unknown: no step was traced, or too few were sampled.
     """
     traced = [number for number, one in log.steps if one.traced]
     if not traced:
         return None
-    first, last, calls = min(traced) - AROUND, max(traced) + AROUND, lines_that_train(log)
+    first, last = min(traced) - AROUND, max(traced) + AROUND
     near, every = StepLines(), StepLines()
     for part in parts:
         for piece in (piece for piece in part.pieces if piece.phase is Phase.STEPS):

@@ -152,6 +152,8 @@ _PACKAGES = {
 
 # Work on an item at a time that arrays do at once.
 ONE_BY_ONE = frozenset({CalledWork.PYTHON, CalledWork.OPERATIONS, CalledWork.ROWS, CalledWork.GROWING})
+# Kinds that are as slow in the steps: there other Python, and single operations, may be the training itself.
+IN_STEPS = frozenset({CalledWork.ROWS, CalledWork.GROWING, CalledWork.FILES, CalledWork.TEXTS, CalledWork.PARSING})
 
 
 class LineGroup(Record, dict=True):

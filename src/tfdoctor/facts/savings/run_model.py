@@ -5,7 +5,8 @@
     phase   = time x (1 - whole / time) x (1 - subjects / time), and of steps x (1 - step / time)
 
 An effect on the steps and one on the phase with the same subject are about the same time: the larger counts.
-So no effect saves a ms twice, and all together never more than the phase takes.
+So no effect saves a ms twice, and all together never more than the phase takes. Subjects in the steps are work of
+the host in each of them, as far as the typical step has such time: what the input hides of it saves nothing.
 """
 
 from tfdoctor.facts.kit import *
@@ -13,6 +14,8 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.terms.verdict import RunEffect
+
+HOST_PARTS = (Stage.HOST, Stage.BETWEEN)  # of the step, in which Python works
 
 
 class RunModel(Record):
@@ -45,14 +48,29 @@ class RunModel(Record):
             others = [effect for effect in effects if effect.subject != subject]
             more = saved[Phase.STEPS][subject] - of_steps * stepping + self._of_steps(others, stepping)
             saved[Phase.STEPS][subject] = max(0.0, more) / (1.0 - of_steps) if of_steps < 1.0 else 0.0
+        of_host = sum(ms for subject, ms in saved[Phase.STEPS].items() if subject)
+        hidden = 1.0 - self._exposed(of_host, effects)
         left = dict.fromkeys(self.phases.times, 0.0)
         for phase, time in self.phases.times.items():
             if time > 0:  # an effect on the whole of it is about its subjects as well
                 whole = min(time, saved[phase].pop("", 0.0))
-                left[phase] = time * (1.0 - whole / time) * (1.0 - min(time, sum(saved[phase].values())) / time)
+                own = sum(saved[phase].values()) * (1.0 - hidden if phase is Phase.STEPS else 1.0)
+                left[phase] = time * (1.0 - whole / time) * (1.0 - min(time, own) / time)
         if stepping > 0:
             left[Phase.STEPS] *= 1.0 - of_steps
         return left
+
+    def _exposed(self, of_host: float, effects: Sequence[Effect]) -> float:
+        """Return by which share of the host's work in all steps, in ms, these get shorter without it, 0 to 1."""
+        each = of_host / self.steps.count if self.steps and self.steps.count else 0.0
+        parts = {stage: self.step.exposed[stage] for stage in HOST_PARTS} if self.step else {}
+        typical = min(each, sum(parts.values()))
+        if self.step is None or typical <= 0:
+            return 1.0
+        share = typical / sum(parts.values())
+        own = [Effect(stage, 0.0, "host's work", ms(share * time)) for stage, time in parts.items() if time]
+        saved = self.step.saving([*effects, *own]) - self.step.saving(effects)
+        return (each - typical + min(typical, max(0.0, saved))) / each
 
     def _of_steps(self, effects: Iterable[Effect], stepping: float) -> float:
         """Return what effects on the step save of all steps, in ms.

@@ -73,7 +73,7 @@ class SlowCall(StrEnum):
     SAVE = "save"
     CLEAR = "clear_session"
     MODEL = "a model outside of a tf.function"
-    SINGLE = "a tf.function for one example"  # see SingleCalls
+    SINGLE = "a tf.function for one example"
     WRITE = "functions that write logs or files"  # for somebody who reads them
 
 
@@ -104,7 +104,7 @@ def slow_call(function: str) -> SlowCall | None:
 
 
 class TimedLine(Record):
-    """A line in stack samples; ``ms`` per training step, of them ``parts_ms`` where it works in several parts.
+    """A line in stack samples; ``ms`` per training step.
 
     ``calls`` has the functions that the line calls with the number of samples in them, most first; "" is
     the line itself, or a function written in C that the line does not call by a module's name.
@@ -118,9 +118,6 @@ class TimedLine(Record):
     callers: Mapping[Location, int] = field(default_factory=dict)
     work: LineWork = LineWork.PYTHON
     makes: bool | None = None  # it makes the arguments of the training function; None is unknown
-    kind: SlowCall | None = None  # of its calls, where it is judged together with other lines
-    steps: frozenset[int] = frozenset()  # positions of the traced steps that show it
-    parts_ms: Mapping[Stage, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -145,13 +142,6 @@ class TimedLine(Record):
             work or next(iter(summed((work_of(place), count) for place, count in seen.items()))),
         )
 
-    @classmethod
-    def slow(
-        cls, at: Location, kind: SlowCall, seen: int, steps: Collection[int], parts: Mapping[Stage, float]
-    ) -> Self:
-        """Return a line that makes costly calls, by the parts of the step that they fall into."""
-        return cls(at, seen, sum(parts.values()), kind=kind, steps=frozenset(steps), parts_ms=parts)
-
     @property
     def main_call(self) -> str:
         """The function that the line is in most often; "" where it is the line itself."""
@@ -160,7 +150,7 @@ class TimedLine(Record):
     @property
     def call(self) -> SlowCall | None:
         """The kind of its calls, where they cost much per call."""
-        return self.kind or slow_call(self.main_call)
+        return slow_call(self.main_call)
 
     @property
     def caller(self) -> Location | None:

@@ -1,166 +1,122 @@
+from tfdoctor.facts.run_work.loop_places import LoopLines, LoopPlaces
+from tfdoctor.facts.savings.run_model import HOST_PARTS
 from tfdoctor.facts.step_time.host_time import OF_KERAS
 from tfdoctor.facts.step_time.python_work import Retracing
-from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-PRECONDITIONS = (timed_steps,)
 
-NOISE_MS = 1e-9  # The unit of a trace, 1 ps: less is what sums of floats leave of nothing
-RARELY = 0.99  # Share of the time that is spared where work runs every 100 steps
+RARELY = 0.01  # Share of the time that is left where work runs every 100 steps
+LOOP = "Do this work every 100 steps"
+IF_NOT_NEEDED = (
+    f"{LOOP} if the next step does not need it, once before the loop if its result stays the same, otherwise in a "
+    "tf.function"
+)
+RARER = "Do this work less often, or once per epoch"
+CALLBACK = "Run the work of {} every 100 batches or once per epoch"
+LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
+SAVES = "Saving takes this time; the account of the run has it"
+RARE = "At most one step in three has this time; the account of the run has it"
 
 
 class Limits(RuleLimits):
     share: float = share_limit(0.05)
     least_ms: float = limit(0.5)
-    stack_samples: float = limit(5.0)
-    longer: float = limit(1.25)
+    run_ms: float = limit(200.0)
 
 
-def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts that explain a part of it
-    breakdown: Breakdown, samples: StackSamples | None, retracing: Retracing | None, slow: SlowCalls | None,
-    pace: UntracedPace | None, single: SingleOperations | None, lines: HostLines | None, calls: RunCalls | None,
-    run: RunSteps | None, steps: Steps | None, limits: Limits = Limits(),
+def check(  # noqa: PLR0913, PLR0917 - the run, and the typical step
+    phases: RunPhases, breakdown: Breakdown | None, loop: LoopPlaces | Unavailable, run: RunSteps | None,
+    device: Device | None, retracing: Retracing | None, steps: Steps | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
-    """Report the time between steps that is neither tracing, making batches nor saving, by callback and line."""
-    between_ms, known_ms = (
-        breakdown[Stage.BETWEEN],
-        retracing.between_ms + retracing.calling_ms if retracing else 0.0,
-    )
-    work_ms, slow_ms, hotspots = _work(max(0.0, between_ms - known_ms), samples, lines, slow, limits)
-    work_ms = work_ms if work_ms >= NOISE_MS else 0.0
-    between, other = milliseconds(between_ms), milliseconds(work_ms)
-    summary = f"{between} pass between two steps"
-    if other != between:
-        summary += f", {other} of them in other work than calling or tracing functions and making batches"
+    """Find what the loop and callbacks do in each step, or every few, besides the call that trains."""
+    if not phases.whole:
+        return _of_trace(phases, breakdown, retracing, limits)
+    if isinstance(loop, Unavailable):
+        return NotApplicable(reason=str(loop))
+    most_ms = inf
+    if breakdown and run and device and device.kind is not DeviceKind.CPU:
+        most_ms = sum(breakdown[part] for part in HOST_PARTS) * run.count
+    places = [_place(one, most_ms, run) for one in loop.places]
+    least_ms = max(limits.run_ms, limits.share * phases.recurring_ms)
+    slow = SlowPlaces.of(phases, sorted(places, key=lambda place: -place.saved_ms), least_ms)
     measures = (
-        Measure("time between training calls per step", ms(between_ms)),
-        Measure(
-            "part of it in other work than calling functions or making batches", ms(work_ms), ms(limits.least_ms)
-        ),
-        Measure.share("share of the step in this work", work_ms / breakdown.step_ms, limits.share),
+        Measure("time in the steps of other work than the call that trains", ms(sum(one.ms for one in places))),
+        Measure("longest time that a change at one line saves", ms(slow.longest_ms), ms(least_ms)),
     )
-    own_ms, least_ms = work_ms - slow_ms, max(limits.share * breakdown.step_ms, limits.least_ms)
-    # Of more than one step in three; rarer work is step-outlier's.
+    if not slow.places:
+        longest = f", at most {milliseconds(slow.longest_ms)} at one line" if places else ""
+        text = f"Beside the calls that train, the steps do other work for {duration(sum(one.ms for one in places))}"
+        necessary = _known(phases, breakdown, run, steps, limits) if breakdown else ()
+        return Healthy(summary=f"{text} in the whole run{longest}", evidence=measures, necessary=necessary)
+    return slow.finding(
+        measures,
+        line_table([place.group for place in slow.places if place.group], phases.total_ms),
+        changes(slow.places[:SHOWN]),
+    )
+
+
+def _place(one: LoopLines, most_ms: float, run: RunSteps | None) -> RunPlace:
+    """Return work of the loop, or of a callback, with what to do less often.
+
+    What an accelerator hides of work in each step costs the step nothing. Work whose results the next step may
+    depend on has no known saving, only a ceiling.
+    """
+    first, times = one.group.lines[0], run.count if run else 0
+    often = "mostly in a few long steps" if one.rare else "{each} in each step"
+    says, code = (
+        f"Python in the loop works beside the call that trains at {{at}}{{within}}: {PART}, {often}",
+        "loop",
+    )
+    action, left, bound = IF_NOT_NEEDED, 0.0, Bound.AT_MOST
+    if one.callback:
+        says, code = f"{{name}} works between the calls that train at {{at}}: {PART}, {often}", "callback"
+        action, left, bound = CALLBACK.format(one.callback), RARELY, Bound.EXPECTED
+    elif one.aside:
+        action, left, bound = LOOP, RARELY, Bound.EXPECTED
+    if one.rare:
+        action, left, bound = RARER, 0.0, Bound.AT_MOST
+    changed = "it sees every 100th batch of an epoch" if one.callback and not one.rare else ""
+    return RunPlace(
+        at=first.at, phase=Phase.STEPS, ms=one.ms if one.rare else min(one.ms, most_ms), left=left, says=says,
+        name=one.callback, within=in_function(one.group), bound=bound, group=one.group,
+        recurs=Recurrence.PER_CALL if one.rare else Recurrence.PER_STEP, times=0 if one.rare else times,
+        remedies=(Remedy(action, CODE[code], changes=changed),),
+    )  # fmt: skip
+
+
+def _known(
+    phases: RunPhases, breakdown: Breakdown, run: RunSteps | None, steps: Steps | None, limits: Limits
+) -> tuple[PartTime, ...]:
+    """Return why there is time between two steps where no work of the script's is seen in it."""
+    between_ms, why = breakdown[Stage.BETWEEN], ""
+    # Of more than one step in three; rarer work is none of the typical step.
     often_ms = sorted(row[Stage.BETWEEN] for row in breakdown.steps)[(2 * len(breakdown.steps) - 1) // 3]
-    # Saves at the lines of the work are frequent-saving's.
-    saves = [one for one in calls.of(RunCall.SAVE) if calls.within_epochs(one)] if calls else []
-    saved_ms = sum(one.ms for one in saves if one.at in {spot.at for spot in hotspots})
-    saving = own_ms - (saved_ms / run.count if run and run.count else 0.0) < least_ms
-    if saving or often_ms < least_ms:
-        known = "" if own_ms < least_ms else SAVES if saving else RARE
-        takes = PartTime(Stage.BETWEEN, ms(between_ms), _loop(between_ms, steps, limits) or known)
-        return Healthy(summary=summary, evidence=measures, necessary=(takes,) if takes.why else ())
-    first, seen = next(iter(hotspots), None), sum(one.seen for one in hotspots)
-    part = first.seen / seen if first and first.callback else None
-    if first and 2 * first.seen >= seen:
-        where = f", mostly at {first.at.path}:{first.at.line}" if first.at else ""
-        summary += f", mostly in {first.callback}" if first.callback else where
-    longer = pace if pace and pace.ratio >= limits.longer else None
-    if longer:
-        summary += (
-            f"; steps outside of the traced ones take {number(round(longer.ratio, 1))} times as long "
-            f"({milliseconds(longer.step_ms)}), so that this work may grow with the step number"
-        )
-    at = first.at if first else None
-    remedy = Remedy("Do less work between steps, or do it every 100 steps", CODE["loop"], at)
-    if first and first.callback:
-        remedy = Remedy(
-            f"Run the work of {first.callback} every 100 batches or once per epoch", CODE["callback"], at,
-            changes="it sees every 100th batch of an epoch",
-        )  # fmt: skip
-    table = Table.of(
-        hotspots,
-        ("callback", lambda one: one.callback or "-"),
-        ("your line", lambda one: one.at),
-        ("time per step (estimate)", lambda one: ms(work_ms * one.seen / seen)),
-        most=SHOWN_ROWS,
-    )
-    return Finding(
-        summary=summary,
-        evidence=(
-            *measures,
-            *((Measure.share(GROWTH, longer.ratio, limits.longer),) if longer else ()),
-            *((table,) if hotspots else ()),
+    saves_ms = phases.of(Phase.SAVING) / run.count if run and run.count else 0.0
+    if between_ms < limits.least_ms:
+        why = LOOP_COST if steps and steps.source in OF_KERAS else ""
+    elif between_ms - saves_ms < limits.least_ms:
+        why = SAVES
+    elif often_ms < limits.least_ms:
+        why = RARE
+    return (PartTime(Stage.BETWEEN, ms(between_ms), why),) if why else ()
+
+
+def _of_trace(
+    phases: RunPhases, breakdown: Breakdown | None, retracing: Retracing | None, limits: Limits
+) -> Verdict:
+    """Judge the time between two steps of a trace alone, whose lines are not known."""
+    if breakdown is None or not breakdown.step_ms:
+        return NotApplicable(reason=phases.missing)
+    called_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
+    work_ms = max(0.0, breakdown[Stage.BETWEEN] - called_ms)
+    return judged(
+        Measure.share("share of the step between two calls that train", work_ms / breakdown.step_ms, limits.share),
+        Measure(
+            "time between two such calls per step, without calls of functions", ms(work_ms), ms(limits.least_ms)
         ),
-        remedies=(remedy, *((NEW_ONLY,) if longer else ())),
-        effects=tuple(_effects(work_ms, slow_ms, part, single.between_ms / between_ms if single else 0.0)),
+        healthy=f"{milliseconds(work_ms)} pass between two steps",
+        finding=f"{milliseconds(work_ms)} pass between two steps",
+        remedies=[Remedy("Do less work between steps, or do it every 100 steps", CODE["loop"])],
+        effects=Effect.of_stages({Stage.BETWEEN: work_ms}, StepWork.BETWEEN_CALLS),
     )
-
-
-# What to do about work that takes longer in later steps.
-NEW_ONLY = Remedy("If the work grows with the step number, write or compute only what is new in each step")
-SAVES = "Saving takes this time; the account of the run has it"
-RARE = "At most one step in three has this time; the account of the run has it"
-GROWTH = "time of an untraced step relative to a traced one"
-LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
-
-
-def _loop(between_ms: float, steps: Steps | None, limits: Limits) -> str:
-    """Return that Keras' loop takes so little time between two calls, where it is Keras' loop that trains."""
-    return LOOP_COST if steps and steps.source in OF_KERAS and between_ms < limits.least_ms else ""
-
-
-def _work(
-    time_ms: float, samples: StackSamples | None, lines: HostLines | None, slow: SlowCalls | None, limits: Limits
-) -> tuple[float, float, list[TimedLine]]:
-    """Return the time of the work, that of it in lines of slow-call, and what it is.
-
-    Left out are the lines that python-input and slow-call report, but no part of the callback that takes most: what
-    a callback calls is spared with it, so that one finding states all of its time. A step that Python runs one
-    operation at a time ends with its last one: what its last line does after that, such as an optimizer's update,
-    is not work that a loop could do less often.
-    """
-    if samples and lines:
-        within, between = Counter[Location | None](), Counter[Location | None]()
-        for stage, seen in ((Stage.HOST, within), (Stage.BETWEEN, between)):
-            for line in lines.parts.get(stage, ()):
-                if not line.callback and line.work is LineWork.OPERATIONS:
-                    seen[line.at] += line.seen
-        own = {at for at, seen in within.items() if seen >= between[at]}
-        samples = replace(samples, places=tuple(p for p in samples.places if p.callback or p.at not in own))
-        total = sum(line.seen for line in lines.parts.get(Stage.BETWEEN, ()))
-        share = sum(between[at] for at in own) / total if total else 0.0
-        time_ms *= 1.0 - (share if samples.places or not own else 1.0)  # where nothing else was ever seen
-    if samples is None or samples.sample_count < limits.stack_samples:
-        return time_ms, 0.0, []
-    elsewhere = [one for one in samples.places if one in samples.makers or (slow and one.at in slow.places)]
-    hotspots = _hotspots(samples, elsewhere)
-    callback = hotspots[0].callback if hotspots else ""
-    calls = [place for place in elsewhere if callback and place.callback == callback]
-    others = [place for place in elsewhere if place not in calls]
-    work_ms, slow_ms = time_ms * (1.0 - samples.share(others)), time_ms * samples.share(calls)
-    return work_ms, slow_ms, _hotspots(samples, others)
-
-
-def _hotspots(samples: StackSamples, elsewhere: Sequence[TimedLine]) -> list[TimedLine]:
-    """Return the lines besides those reported elsewhere, most first; a callback is one, at its first line."""
-    groups = defaultdict[str | Location | None, Counter[Location | None]](Counter)
-    for place in samples.places:
-        if place not in elsewhere:
-            groups[place.callback or place.at][place.at] += place.seen
-    hotspots = [
-        TimedLine(seen.most_common(1)[0][0], seen.total(), callback=key if isinstance(key, str) else "")
-        for key, seen in groups.items()
-    ]
-    return sorted(hotspots, key=lambda one: -one.seen)
-
-
-def _effects(work_ms: float, slow_ms: float, part: float | None, alone: float) -> Iterator[Effect]:
-    """Yield what running it every 100 steps saves: 99 % of a callback, a ``part`` of it; of other work at most all.
-
-    The operations that it runs one by one are computing, ``alone`` for each ms, and are spared in the same
-    proportion. The time of slow calls in it is the same as slow-call states.
-    """
-    own_ms = spared_ms = work_ms - slow_ms
-    if part is not None:
-        spared_ms = RARELY * (part * work_ms - slow_ms)
-    bound = Bound.AT_MOST if part is None else Bound.EXPECTED
-    parts = (
-        (StepWork.BETWEEN_CALLS, own_ms, 1.0 - spared_ms / own_ms),
-        (StepWork.SLOW_CALLS, slow_ms, 1.0 - RARELY),
-    )
-    for subject, time_ms, left in parts:
-        for stage, taken_ms in ((Stage.BETWEEN, time_ms), (Stage.DEVICE, time_ms * alone)):
-            if taken_ms:
-                yield Effect(stage, left, subject, ms(taken_ms), bound=bound)

@@ -24,6 +24,6 @@ EVALUATIONS = CallRule(
 )
 
 
-def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
+def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verdict:
     """Find evaluations whose time goes into many calls and batches, or into Python."""
-    return EVALUATIONS.check(phases, calls, steps, limits)
+    return EVALUATIONS.check(phases, calls, limits)

@@ -23,6 +23,6 @@ PREDICTIONS = CallRule(
 )
 
 
-def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
+def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verdict:
     """Find predictions whose time goes into many calls and batches, or into Python."""
-    return PREDICTIONS.check(phases, calls, steps, limits)
+    return PREDICTIONS.check(phases, calls, limits)

@@ -45,9 +45,6 @@ ADVICE = {
     ),
 }  # fmt: skip
 
-# Kinds that are as slow in the steps: there other Python, and single operations, may be the training itself.
-IN_STEPS = frozenset({CalledWork.ROWS, CalledWork.GROWING, CalledWork.FILES, CalledWork.TEXTS, CalledWork.PARSING})
-
 # For adapt on batches of few examples: each batch costs the same few operations.
 IN_LARGE_BATCHES = Remedy("Adapt the layer to large batches, or to the array itself", CODE["large-batches"])
 # What helps whatever the work is: it is the same in each run.

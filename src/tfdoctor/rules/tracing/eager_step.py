@@ -10,6 +10,7 @@ class Limits(RuleLimits):
 
 BESIDE = "Run the operations beside the step in a tf.function, or less often"
 OTHER = (LineWork.READING, LineWork.PYTHON)  # Work that no graph holds
+OF_THE_STEP = (None, SlowCall.MODEL, SlowCall.FIT)  # Calls that may be the step itself; the others cost much each
 
 OUTSIDE = (
     "; code between them that reads values of tensors (float(), int(), .numpy(), NumPy) has to stay outside of the "
@@ -23,14 +24,13 @@ EACH_MS = 0.25
 
 
 def check(
-    eager: EagerWork, breakdown: Breakdown, slow: SlowCalls | None, lines: HostLines | None, cores: Cores | None,
-    limits: Limits = Limits(),
-) -> Verdict:  # fmt: skip
+    eager: EagerWork, breakdown: Breakdown, lines: HostLines | None, cores: Cores | None, limits: Limits = Limits()
+) -> Verdict:
     """Compare the operations that run one by one with the functions."""
-    called, named = (slow.lines, slow.places) if slow else ((), frozenset[Location | None]())
     seen = [(part, line) for part, found in (lines.parts if lines else {}).items() for line in found]
-    slow_ms = sum(one.parts_ms.get(Stage.HOST, 0.0) for one in called)
-    called_ms = slow_ms + sum(one.parts_ms.get(Stage.BETWEEN, 0.0) for one in called)
+    slow = [(part, line) for part, line in seen if line.call not in OF_THE_STEP]
+    named = {line.at for _, line in slow}
+    slow_ms, called_ms = sum(line.ms for part, line in slow if part is Stage.HOST), sum(line.ms for _, line in slow)
     # The part of the operations outside of slow calls, as samples show the lines that run operations.
     own, runs = 1.0, f"Python runs {eager.operations:.0f} operations"
     if lines and called_ms:

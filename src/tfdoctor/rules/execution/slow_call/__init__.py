@@ -1,176 +1,159 @@
-from math import ceil, sqrt
+from math import ceil
 
-from tfdoctor.facts.step_time.host_lines import SPREAD, LongStepLines
+from tfdoctor.facts.kit import by_key
 from tfdoctor.families.kit import *
-from tfdoctor.rules.execution.slow_call.single_calls import SingleCalls
+from tfdoctor.rules.execution.slow_call.single_examples import SingleExamples
 
 __doc__, CODE = page(__file__)
-
+PRECONDITIONS = (whole_run,)
 
 # Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the default
 # of its --reload_interval.
 READ_MS = 5000.0
 MOST_STEPS = 100  # Steps from one write to the next at most: 99 % of its time is saved then
+MANY = 8.0  # Calls per step from which on one call for all examples spares most of their time (seven eighths of it)
+# Share of the calls' time in their operations from which on it is work that one call has to do as well.
+USEFUL = 0.5
+SEVERAL_FITS = 5  # Calls of fit from which on they are a loop: scripts train in several phases, or warm up
+SHORT_FIT = 2  # Steps of a fit up to which its own cost is in every step
+SPREAD = 0.5  # Runs per step from which a summary in the graph is in most steps
+# Phases of a line that a loop of training steps makes calls at: cloning is building, and writing is saving.
+PHASES = (Phase.STEPS, Phase.BUILDING, Phase.SAVING)
+OF_BATCHES = re.compile(r"\.on_(train_)?batch_")  # Methods of callbacks that Keras calls in each step
 
 
 class Limits(RuleLimits):
     share: float = share_limit(0.05)
-    samples: float = limit(5.0)
+    least_ms: float = limit(1000.0)
 
 
-# The calls whose time the account of the run has as a phase of its own.
-OF_THE_RUN: dict[SlowCall | None, RunCall] = {
-    SlowCall.PREDICT: RunCall.PREDICT, SlowCall.EVALUATE: RunCall.EVALUATE, SlowCall.SAVE: RunCall.SAVE,
-}  # fmt: skip
-
-
-def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a change may spare with them
-    slow: SlowCalls, breakdown: Breakdown, long: LongStepLines | None, single: SingleOperations | None,
-    body: LoopBody | None, examples: SingleCalls | None, phases: RunPhases | None, run: RunSteps | None,
-    operations: Operations | None, limits: Limits = Limits(),
+def check(  # noqa: PLR0913, PLR0917 - the run's calls, and the step's operations and time
+    phases: RunPhases, run: RunSteps, calls: RunCalls, examples: SingleExamples, operations: Operations | None,
+    breakdown: Breakdown | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
-    """Compare the time of such calls with the step, and writes with how often they can be read."""
-    writes = [line for line in slow.lines if line.kind is SlowCall.WRITE]
+    """Compare the time of such calls with the run, and writes with how often they can be read."""
+    lines = [*_lines(phases, run)]
+    writes_ms = sum(line.ms for kind, line in lines if kind is SlowCall.WRITE) / run.count
     summaries = [row for row in operations.rows if row.of_summary] if operations else []
-    in_graph = _in_graph(summaries, slow.step_count)
-    rest_ms = max(0.0, breakdown.step_ms - sum(line.ms for line in (*writes, *in_graph)))
+    spread = bool(summaries) and max(row.calls for row in summaries) >= SPREAD
+    in_graph_ms = sum(row.ms for row in summaries) if spread else 0.0
+    rest_ms = max(0.0, run.mean_ms - writes_ms - in_graph_ms)
     often = min(MOST_STEPS, ceil(READ_MS / max(rest_ms, 1.0)))  # in so many steps one write is enough
-    sampled = [line for line in slow.lines if often > 1 or line not in writes]
-    many, in_graph = examples.calls if examples else (), in_graph if often > 1 else []
-    lines = sorted((*sampled, *(one.line for one in many), *in_graph), key=lambda line: -line.ms)
-    seen, all_ms = sum(line.seen for line in lines), sum(line.ms for line in lines)
+    alike = by_key(((kind, line.phase), line) for kind, line in lines if kind is not SlowCall.WRITE or often > 1)
+    places = [_place(kind, own, run, often) for (kind, _), own in alike.items()]
+    places += [*_fits(phases, run, calls), *_singles(phases, run, calls, examples)]
+    places.sort(key=lambda place: -place.saved_ms)
+    least_ms = max(limits.least_ms, limits.share * phases.recurring_ms)
+    all_ms = sum(place.saved_ms for place in places)
+    slow = SlowPlaces.of(phases, places if all_ms >= least_ms else [], 0.0)
     measures = (
-        Measure.share("share of the step in such calls", breakdown.share(all_ms), limits.share),
-        Measure("stack samples in such calls", count(seen), count(limits.samples)),
+        Measure("time that fewer of such calls save in the run", ms(all_ms), ms(least_ms)),
+        Measure("time from one write to the next, without the writing itself", ms(rest_ms), ms(READ_MS)),
     )
-    if breakdown.share(all_ms) < limits.share or seen < limits.samples:
-        little = f"Calls such as predict and set_weights take {milliseconds(all_ms)} per step"
-        if not all_ms:
-            little = "No call such as predict and set_weights is seen in typical steps"
-        if not all_ms and long and long.timed and long.slow_calls:
-            only = f"Calls of {long.slow_calls[0].call} ({location(long.slow_calls[0].at)})"
-            little = f"{only} are not in typical steps, only in long ones; see step-outlier"
-        return Healthy(summary=little, evidence=measures)
-    kinds = ([line for line in lines if line.kind is kind] for kind in {one.kind: None for one in lines})
-    groups = sorted(kinds, key=lambda group: -sum(one.ms for one in group))
-    first, time_ms = groups[0][0], sum(line.ms for line in groups[0])
-    called = f"{first.kind} in every step"
-    if one := next((one for one in many if one.line == first), None):
-        called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
-    takes = f"Calling {called} takes about {milliseconds(time_ms)} of each step, mostly at {location(first.at)}"
-    table = Table.of(
-        lines,
-        ("your line", lambda line: line.at),
-        ("call", lambda line: str(line.kind)),
-        ("seen in steps", lambda line: f"{len(line.steps)} of {slow.step_count}"),
-        ("time per step (estimate)", lambda line: ms(line.ms)),
-        most=SHOWN_ROWS,
-    )
-    write = Remedy(
-        f"Write every {often} steps", CODE["write"].format(often), changes="nothing is written in the other steps"
-    )
-    in_step = replace(write, code=CODE["write-in-graph"].format(often))
-    apart = Measure("time from one write to the next, without the writing itself", ms(rest_ms), ms(READ_MS))
-    each = [
-        figure
-        for one in many
-        for figure in (
-            Measure(f"calls of {one.name} per step", count(one.calls)),
-            Measure(f"time of a call of {one.name}", ms(one.call_ms)),
-        )
-    ]
+    step_ms = breakdown.step_ms if breakdown else 0.0
+    effects = [row.scaled(1.0 / often) for row in summaries if row.ms] if often > 1 and spread else []
+    in_graph = bool(effects) and in_graph_ms >= limits.share * step_ms
+    if slow.places:
+        found = slow.finding(measures, line_table([one.group for one in slow.places if one.group], phases.total_ms))
+        return replace(found, effects=tuple(effects) if in_graph else ())
+    if in_graph:
+        return _in_graph(summaries, in_graph_ms, often, measures, effects)
+    text = f"Calls such as set_weights, and functions that write, take {milliseconds(all_ms)} of the run's steps"
+    return Healthy(summary=text, evidence=measures)
+
+
+def _lines(phases: RunPhases, run: RunSteps) -> Iterator[tuple[SlowCall, RunLine]]:
+    """Yield the lines of the steps with such calls; what a function computes with weights in between is theirs."""
+    lines = [line for line in phases.at(*PHASES) if line.at and not line.exact]
+    of_weights = defaultdict[tuple[str, str], list[int]](list)
+    for line in lines:
+        if line.at and line.function and slow_call(line.calls) is SlowCall.WEIGHTS:
+            of_weights[line.at.path, line.function].append(line.at.line)
+    for line in lines:
+        kind = slow_call(line.calls)
+        around = of_weights.get((line.at.path, line.function)) if line.at else None
+        if kind is None and line.at and around and min(around) < line.at.line < max(around):
+            kind = SlowCall.WEIGHTS
+        eager = kind is SlowCall.MODEL and run.source == StepSource.EAGER_GRADIENT  # the step's own model
+        again = line.phase is Phase.STEPS or line.looped or OF_BATCHES.search(line.callback)
+        if kind is SlowCall.WRITE and line.callback:
+            continue  # a part of what the callback does: between-steps has all of it
+        if kind and kind in INSTEAD and again and not eager:
+            yield kind, line
+
+
+def _place(kind: SlowCall, lines: Sequence[RunLine], run: RunSteps, often: int) -> RunPlace:
+    """Return the calls of a kind in a phase: they are one change, at the line with most time."""
+    group = LineGroup(tuple(sorted(lines, key=lambda line: -line.ms)))
+    remedy, left, bound = INSTEAD[kind], 0.0, Bound.AT_MOST
+    if kind is SlowCall.WRITE:
+        changes = "nothing is written in the other steps"
+        remedy = Remedy(f"Write every {often} steps", CODE["write"].format(often), changes=changes)
+        left = 1.0 / often
+    return RunPlace(
+        at=group.at, phase=group.phase, ms=group.ms, left=left, bound=bound, remedies=(remedy,),
+        says=f"Calling {kind} in the training loop at {{at}}{{within}} takes {PART}, {{each}} per step",
+        within=in_function(group), recurs=Recurrence.PER_STEP, times=run.count, group=group,
+    )  # fmt: skip
+
+
+def _fits(phases: RunPhases, run: RunSteps, calls: RunCalls) -> Iterator[RunPlace]:
+    """Yield the lines that call fit for one batch or two, again and again, with the time beside its operations."""
+    if calls.fits < SEVERAL_FITS or run.count > SHORT_FIT * calls.fits:
+        return
+    fits = {call.at: call for call in calls.of(RunCall.FIT) if call.count >= SEVERAL_FITS and call.at}
+    for (at, phase), lines in by_key(((line.at, line.phase), line) for line in phases.lines).items():
+        if at and (call := fits.get(at)) and phase in {Phase.STEPS, Phase.BOUNDARIES, Phase.PREPARING}:
+            yield RunPlace(
+                at=at, phase=phase, ms=sum(line.own_ms for line in lines), bound=Bound.AT_MOST, times=call.count,
+                says=f"fit is called {{times}} times at {{at}}, for a batch or two each: {PART}",
+                remedies=(INSTEAD[SlowCall.FIT],), recurs=Recurrence.PER_CALL, group=LineGroup(tuple(lines)),
+            )  # fmt: skip
+
+
+def _singles(phases: RunPhases, run: RunSteps, calls: RunCalls, examples: SingleExamples) -> Iterator[RunPlace]:
+    """Yield the lines that call a tf.function for one example after another, where it computes little."""
+    for call in calls.of(RunCall.FUNCTION):
+        lines = [line for line in phases.lines if line.exact and line.at == call.at and call.at]
+        each, all_ms = call.count / run.count, sum(line.ms for line in lines)
+        useful = sum(line.executes_ms for line in lines) / all_ms if all_ms else 1.0
+        if call.name in examples.names and each >= MANY and useful < USEFUL:
+            yield RunPlace(
+                at=call.at, phase=lines[0].phase, ms=call.ms, left=max(useful, 1.0 / each), name=call.name,
+                says=f"{{name}} is called {number(round(each))} times per step at {{at}}, for one example: {PART}",
+                remedies=(INSTEAD[SlowCall.SINGLE],), recurs=Recurrence.PER_CALL, times=call.count,
+                bound=Bound.AT_MOST, group=LineGroup(tuple(lines)),
+            )  # fmt: skip
+
+
+def _in_graph(
+    rows: Sequence[OperationTime],
+    time_ms: float,
+    often: int,
+    measures: Sequence[Measure],
+    effects: Sequence[Effect],
+) -> Finding:
+    """Report summaries in the graph of the step alone."""
+    at = next((row.at for row in sorted(rows, key=lambda row: -row.ms) if row.at), None)
+    changes = "nothing is written in the other steps"
     return Finding(
-        summary=f"{takes}; all such calls take {milliseconds(all_ms)}" if groups[1:] else takes,
-        evidence=(*measures, *((apart,) if writes or in_graph else ()), *each, table),
-        remedies=tuple(
-            replace((INSTEAD | {SlowCall.WRITE: in_step if one in in_graph else write})[one.kind], at=one.at)
-            for one, *_ in groups
-        ),
-        effects=(
-            *_effects(sampled, [one.line for one in many], breakdown, single, body),
-            *(row.scaled(1.0 / often) for row in summaries if row.ms and in_graph),
-        ),
-        run_effects=tuple(_beside(writes, often, phases, run)),
-        about=OF_THE_RUN.get(first.kind),
-        alike=len(groups) - 1,
+        summary=f"Summaries in the graph take {milliseconds(time_ms)} of each step, mostly at {location(at)}",
+        evidence=tuple(measures),
+        remedies=(Remedy(f"Write every {often} steps", CODE["write-in-graph"].format(often), at, changes=changes),),
+        effects=tuple(effects),
     )
 
 
-def _in_graph(rows: Sequence[OperationTime], steps: int) -> list[TimedLine]:
-    """Return the lines of summaries in the graph of most steps; operations in branches are of their summary's."""
-    if max((row.calls for row in rows), default=0.0) < SPREAD:
-        return []
-    names = {row: row.name.partition("write_summary")[0] for row in rows}
-    at = {names[row]: row.at for row in rows if row.at}
-    groups: dict[Location, list[OperationTime]] = defaultdict(list)
-    for row in rows:
-        if line := row.at or at.get(names[row]):
-            groups[line].append(row)
-    return [
-        TimedLine.slow(
-            line, SlowCall.WRITE, round(steps * max(row.calls for row in group)), range(steps),
-            {Stage.DEVICE: sum(row.ms for row in group)},
-        )
-        for line, group in groups.items()
-    ]  # fmt: skip
-
-
-def _effects(
-    sampled: Sequence[TimedLine], many: Sequence[TimedLine], breakdown: Breakdown, single: SingleOperations | None,
-    body: LoopBody | None,
-) -> Iterator[Effect]:  # fmt: skip
-    """Yield the calls' time in each part of the step, as a ceiling, and the waits for pipelines that they build.
-
-    Of a part, sampled calls may take as much as their samples allow for, within Python's time there: one standard
-    error more than they show; the number of samples is a Poisson count, whose standard error is its root.
-    The operations that Python runs one by one may all be theirs: samples show only a part of short ones.
-    """
-    taken = {stage: sum(line.parts_ms.get(stage, 0.0) for line in sampled) for stage in Stage}
-    seen = sum(line.seen for line in sampled)
-    own_ms = {Stage.HOST: body.host_ms, Stage.BETWEEN: body.between_ms} if body else {}
-    alone_ms = single.inside_ms + single.between_ms if single and sampled else 0.0
-    times = {}
-    for stage in (Stage.HOST, Stage.BETWEEN):
-        most = min(own_ms.get(stage, 0.0), taken[stage] * (1.0 + 1.0 / sqrt(seen))) if seen else 0.0
-        times[stage] = max(taken[stage], most) if taken[stage] else 0.0
-    times[Stage.DEVICE] = max(taken[Stage.DEVICE], alone_ms)
-    for stage in times:
-        times[stage] += sum(line.parts_ms.get(stage, 0.0) for line in many)
-    yield from Effect.of_stages(times, StepWork.SLOW_CALLS)
-    waits_ms, all_ms = taken[Stage.INPUT], breakdown[Stage.INPUT]
-    if waits_ms and all_ms:
-        yield Effect(Stage.INPUT, max(0.0, 1.0 - waits_ms / all_ms), bound=Bound.AT_MOST)
-
-
-def _beside(
-    writes: Sequence[TimedLine], often: int, phases: RunPhases | None, run: RunSteps | None
-) -> Iterator[RunEffect]:
-    """Yield what writing in fewer steps leaves of the time in the account of the run.
-
-    Traced steps may take less than others. Of the time in steps, functions of TensorFlow are left out.
-    """
-    at, times = {line.at for line in writes}, defaultdict[Phase, float](float)
-    for line in phases.lines if phases and phases.whole else ():
-        if line.at in at:
-            times[line.phase] += line.ms - (line.executes_ms if line.phase is Phase.STEPS else 0.0)
-    for phase, time_ms in times.items():
-        yield RunEffect(
-            phase=phase, of=ms(time_ms), subject=StepWork.SLOW_CALLS, scales=1.0 / often,
-            recurs=Recurrence.PER_STEP, times=run.count if run else 0, bound=Bound.AT_MOST,
-        )  # fmt: skip
-
-
-# What to do instead of calls other than writes; the sources are linked on the page.
+# What to do instead; the sources are linked on the page. Calls of predict, evaluate and save have phases and rules
+# of their own.
 INSTEAD: dict[SlowCall | None, Remedy] = {
     SlowCall.FIT: Remedy("Call train_on_batch, or fit once over all batches", CODE["fit"]),
-    SlowCall.PREDICT: Remedy("Call predict_on_batch, or the model in a tf.function", CODE["predict"]),
-    SlowCall.EVALUATE: Remedy("Call test_on_batch, or evaluate once per epoch", CODE["evaluate"]),
     SlowCall.WEIGHTS: Remedy("Update the variables in place, in a tf.function", CODE["assign"]),
     SlowCall.CLONE: Remedy("Clone the model once, before the loop"),
-    SlowCall.SAVE: Remedy("Save every 1,000 steps or once per epoch", CODE["save"]),
     SlowCall.MODEL: Remedy("Call the model in a tf.function", CODE["model"]),
     SlowCall.SINGLE: Remedy(
         "Stack the examples and call the function once, if no call needs the result of another", CODE["stacked"]
     ),
     SlowCall.CLEAR: Remedy("Clear the session once, before the model is built"),
+    SlowCall.WRITE: Remedy("Write every 100 steps"),
 }

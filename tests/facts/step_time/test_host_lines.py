@@ -1,4 +1,4 @@
-"""Costly calls by stack samples: which functions, which lines, and whether in every step."""
+"""The lines that the host's time of a step goes to, and what their functions do."""
 
 from tests.facts.kit import *
 from tests.facts.step_time.sampled import place as seen_at
@@ -7,90 +7,9 @@ from tfdoctor.facts.step_time.timed_line import by_caller, shown, slow_call, wor
 from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.xplane import measured
 
-STEPS = 20
-PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
-FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
-SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
 told = Told()
-UNTIMED: dict[str, Any] = {"began_unix_ns": None}
-UNTRACED = ("step", 0, 5, {"tf_function_call": "notTraced"})
-
-
-def step(n: int, at: float | None = None) -> list[Row]:
-    """Ten ms: a call of 4 that computes from 1 to 3, and 6 between calls."""
-    at = 10.0 * n if at is None else at
-    return [marker(n, at, at + 4), executor(at + 0.9, at + 3.1, n + 1), ("m/dense/MatMul:MatMul", at + 1, at + 3)]
-
-
-def place(number: int, *offsets_ms: float, steps: Iterable[int] = range(STEPS - 1), **more: Any) -> dict[str, Any]:
-    """A place that was seen in these steps, so many ms after the step began."""
-    return seen_at(number, *(10 * n + ms for n in steps for ms in offsets_ms), **more)
-
-
-def found(*places: Any, rows: Any = None, seen: Any = None, run: Any = None, **python: Any) -> SlowCalls:
-    rows = rows or [row for n in range(STEPS) for row in step(n)]
-    return sampled(rows, *places, steps=seen, program={"run": run or {}}, **python).fact(SlowCalls)
-
 
 test_functions_are_known_by_package_and_name = Names(__file__, "names").test(slow_call)
-
-OFTEN = [4.5 + number / 20 for number in range(20)]
-CALLER = ["/home/me/train.py", 74]
-BETWEEN = place(3, 5.0, calls=PREDICT)
-INSIDE = place(3, 6.0, calls=PREDICT, runs="tensorflow.execute.quick_execute", inside=True)
-
-told[found] = {
-    "the time of a call is its samples": (place(3, 5.0, 6.0, 2.0, calls=PREDICT), place(4, 7.0)),
-    "the compiled function of a call is its useful work": (BETWEEN, INSIDE),
-    "a line that mostly does something else is none": (BETWEEN, place(3, 6.0, 7.0)),
-    "one that does so half of its time is": (BETWEEN, place(3, 6.0)),
-    "a call in every second step is one": place(3, *OFTEN, steps=range(0, STEPS - 1, 2), calls=PREDICT),
-    # Trap: predict after each epoch, evaluate every 100 steps: many samples, all of them in few steps.
-    "a call in few steps is left out": place(3, *OFTEN, steps=range(0, STEPS - 1, 10), calls=PREDICT),
-    "the arithmetic between reading and setting weights belongs to them": (
-        place(54, 5.0, caller=CALLER, calls=GET),
-        place(57, 6.0, caller=CALLER),
-        place(58, 7.0, caller=CALLER, calls=SET),
-        place(60, 8.0, caller=CALLER),
-    ),
-}
-
-
-@cases((0.5, True), (5.0, False))
-def test_a_model_in_a_step_that_is_eager_itself_is_left_to_eager_step(kernel_ms: float, *, reported: bool) -> None:
-    rows: list[Row] = []
-    for n in range(STEPS):
-        eager = ("EagerLocalExecute: MatMul", 10.0 * n + 4.5, 10.0 * n + 4.5 + kernel_ms)
-        rows += [*step(n), ("EagerLocalExecute: __inference_train_9", 10.0 * n, 10.0 * n + 4), eager]
-    slow = found(place(3, 8.0, calls="keras.src.layers.layer.Layer.__call__"), rows=rows)
-    assert bool(slow.lines) is reported
-
-
-ONE = {"epochs": 1, "steps_per_epoch": 1}
-
-
-@cases(
-    (20, 20, {}, True),
-    (20, 10, {}, True),
-    (20, 9, {}, False),  # three steps in some of them: most steps are not the first of their fit
-    (4, 4, {}, False),  # a script that trains in a few phases
-    (20, 1, ONE, False),  # trap: the training itself is one fit
-    (20, 0, ONE, True),  # recorded before rounds were
-    (20, 0, {"epochs": 2, "steps_per_epoch": 10}, False),
-    (20, 0, {}, False),
-)
-def test_fit_counts_where_each_is_a_step(steps: int, rounds: int, run: dict[str, Any], *, reported: bool) -> None:
-    seen = StepsSeen(seen=steps, rounds=rounds)
-    slow = found(place(3, 5.0, 6.0, calls=FIT), seen=seen, run=run)
-    assert [one.call for one in slow.lines] == ([SlowCall.FIT] if reported else [])
-
-
-def test_the_training_call_of_fit_is_its_useful_work() -> None:
-    inside = place(3, 0.5, 1.5, 2.5, calls=FIT, inside=True)
-    slow = found(place(3, 5.0, calls=FIT), inside, seen=StepsSeen(seen=20, rounds=20))
-    (one,) = slow.lines
-    assert one.parts_ms == pytest.approx({Stage.BETWEEN: 2.5}, rel=0.06)
-
 
 # The lines that the host's time goes to: samples count where the trace shows nothing else at work.
 
@@ -213,29 +132,6 @@ def test_without_a_clock_they_have_no_time() -> None:
     assert sampling_began(PythonRecord(began_unix_ns=1), trace()) is None
 
 
-LONG = (6, 13)
-CALLBACK = "Eval.on_train_batch_end"
-
-
-def start(n: int) -> float:
-    """Steps of 10 ms, of which two take 90 ms more after their call, in ms."""
-    return 10.0 * n + 90.0 * sum(n > at for at in LONG)
-
-
-def rows() -> list[Row]:
-    return [row for n in range(20) for row in step(n, start(n))]
-
-
-PLACES = (
-    seen_at(9, *(start(6) + ms for ms in (10.0, 20.0, 30.0)), calls=PREDICT, callback=CALLBACK),
-    seen_at(9, start(13) + 50.0, callback=CALLBACK),
-    seen_at(14, start(6) + 0.5, start(13) + 0.5, inside=True),
-    seen_at(20, *(start(n) + 6.0 for n in range(5))),
-)
-
-told.add("each sample counts in its part of a long step", lambda: sampled(rows(), *PLACES).fact(LongStepLines))
-told.add("without times callbacks stand for them", lambda: sampled(rows(), *PLACES, **UNTIMED).fact(LongStepLines))
-
 # What Python does in and between the steps: tracing, single operations, compiling, and where it was seen.
 
 SIX = 6
@@ -266,7 +162,10 @@ def tracing_is_building_and_preparing_inside_and_outside_of_the_call() -> object
     ).fact(Retracing)
 
 
-told.add("calls that do not trace", lambda: python(UNTRACED, ("", 1, 5)).fact(Retracing))
+told.add(
+    "calls that do not trace",
+    lambda: python(("step", 0, 5, {"tf_function_call": "notTraced"}), ("", 1, 5)).fact(Retracing),
+)
 
 
 @told
@@ -321,12 +220,10 @@ def test_the_source_says_which_lines_make_batches() -> None:
 
 UNNAMED = line("python", *(marker(n, n, n + 1) for n in range(4)))
 
-test_slow_calls = told.test("slow_calls")
+test_host_lines = told.test("host_lines")
 
 test_what_is_not_known = unavailable(
-    (lambda: found(place(3, 5.0, calls=PREDICT), **UNTIMED), "no time in the trace"),
-    (lambda: host_lines(seen_each(3, 1.0), **UNTIMED), "no time in the trace"),
-    (lambda: chart(trace(host=[line("python", *rows())])).fact(LongStepLines), "not sampled"),
+    (lambda: host_lines(seen_each(3, 1.0), began_unix_ns=None), "no time in the trace"),
     (lambda: chart(trace(host=[UNNAMED])).fact(EagerWork), "does not show what Python ran"),
     (
         lambda: chart(trace(), recording({"graphs": []})).fact(StackSamples),

@@ -1,0 +1,102 @@
+"""The lines of the user's that work in the training steps of a run beside the call that trains."""
+
+from tfdoctor.facts.kit import *
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.step_lines import lines_that_train
+from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.run_work.line_groups import IN_STEPS, LineGroup, line_groups, package_and_name
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.timed_line import LIBRARIES, WITHIN, SlowCall, slow_call
+
+SAMPLES = 50  # Samples of the steps of a run from which on they divide its time; in short runs the window's do
+
+
+class LoopLines(Record, dict=True):
+    """Lines of a loop of the user's, or all of a Keras callback, the one with most time first.
+
+    ``aside`` says that they make no argument of the call that trains, as far as its loop could be read.
+    """
+
+    group: LineGroup
+    callback: str = ""
+    aside: bool = False
+
+    @cached_property
+    def ms(self) -> float:
+        """Their time in the steps of the run, without waits for operations of TensorFlow."""
+        return sum(line.own_ms for line in self.group.lines)
+
+    @property
+    def rare(self) -> bool:
+        """Whether most of it is in steps of more than 1.5 times the usual one."""
+        return 2 * sum(line.long_ms for line in self.group.lines) > self.group.ms
+
+
+class LoopPlaces(Record):
+    """What works in the steps of a run beside the call that trains, the longest first.
+
+    Left out are the lines that train, wait for input, or make arguments of the call that trains; costly calls
+    (`SlowCall`); work on rows, files and texts (`IN_STEPS`), and the operations of a step that Python itself runs
+    one by one.
+    """
+
+    places: tuple[LoopLines, ...]
+
+    @classmethod
+    def measure(cls, recording: Recording, phases: RunPhases, steps: RunSteps, window: HostLines | None) -> Self:
+        """Sort the lines of all steps.
+
+        Raises:
+            Unavailable: the step itself runs operation by operation in the loop, so that its lines are not told.
+        """
+        place = Places.of(recording)
+        every = _sampled(phases, steps, window)
+        waits = {line.at for line in every if line.work is RunWork.INPUT}
+        other = {None, *waits, *map(place, lines_that_train(recording))}
+        lines = [line for line in every if line.at not in other and not line.exact and _is_beside(line)]
+        if steps.source == StepSource.EAGER_GRADIENT:
+            if not any(line.in_step or line.callback for line in lines):
+                raise Unavailable("the step itself runs operation by operation, so the loop has no separate work")
+            lines = [
+                line for line in lines if not line.in_step and package_and_name(line.calls)[0] not in LIBRARIES
+            ]
+        named = by_key((line.callback, line) for line in lines)
+        groups = [(LineGroup(tuple(own)), name) for name, own in named.items() if name]
+        groups += [(group, "") for group in line_groups(named.get("", ()))]
+        makers = recording.run.makers if recording.run else ()
+        spans = [(at.path, first, last) for one in makers if (at := place(one.at)) for first, last in one.lines]
+        found = (
+            LoopLines(group, name, aside=bool(makers))
+            for group, name in groups
+            if group.work not in IN_STEPS and (name or not _makes(group.lines, spans))
+        )
+        return cls(tuple(sorted(found, key=lambda one: -one.ms)))
+
+
+def _sampled(phases: RunPhases, steps: RunSteps, window: HostLines | None) -> Sequence[RunLine]:
+    """Return the lines of all steps: by the samples of the run, or in a short one by those of the traced steps."""
+    lines = phases.at(Phase.STEPS)
+    if window is None or sum(line.samples for line in lines) >= SAMPLES:
+        return lines
+    return [
+        RunLine(
+            phase=Phase.STEPS, at=line.at, ms=line.ms * steps.count, samples=line.seen, calls=line.main_call,
+            caller=line.caller, callback=line.callback,
+        )
+        for own in window.parts.values()
+        for line in own
+        if line.work not in WITHIN
+    ]  # fmt: skip
+
+
+def _is_beside(line: RunLine) -> bool:
+    """Return whether a line does neither the step's work nor makes a costly call, except what a callback writes."""
+    kind = slow_call(line.calls)
+    return line.work is RunWork.OTHER and (kind is None or (kind is SlowCall.WRITE and bool(line.callback)))
+
+
+def _makes(lines: Iterable[RunLine], spans: Sequence[tuple[str, int, int]]) -> bool:
+    """Return whether lines, or those that lead to them, are in spans of a file that make the arguments."""
+    leading = {at for line in lines for at in (line.at, line.caller, *line.around) if at}
+    return any(at.path == path and first <= at.line <= last for at in leading for path, first, last in spans)
