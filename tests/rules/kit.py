@@ -55,7 +55,7 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.scale.replicas import DeviceSkew, Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead, SingleOperations
+from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retraced, Retracing
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine

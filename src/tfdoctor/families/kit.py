@@ -39,7 +39,7 @@ from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead, SingleOperations
+from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, summed

@@ -70,8 +70,6 @@ class StepWork(StrEnum):
     COMPILING = "compiling"
     BETWEEN_CALLS = "other work"
     MAKING_BATCHES = "batch"
-    LOOP_BODY = "the loop's own Python"
-    SLOW_CALLS = "slow calls"
     CONVERSION = "conversion"
     INTERPRETER = "interpreter"
     LAUNCHING = "launching"

@@ -425,7 +425,7 @@ test_the_hosts_work_goes_with_operations_that_are_removed = answers(
     (device_effect("small", 2.0, bound=Bound.AT_MOST), 0.1),
     (device_effect("large", 6.0, 0.5, Bound.AT_MOST), 1.0 - 0.5 * 0.75),
     (device_effect("a group of them", 4.0), 0.5),
-    (device_effect(StepWork.LOOP_BODY, 4.0), 1.0),
+    (device_effect(StepWork.CONVERSION, 4.0), 1.0),
     (device_effect("", 8.0), 1.0),
 )
 

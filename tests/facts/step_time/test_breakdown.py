@@ -211,7 +211,6 @@ AFTER = ("EagerLocalExecute: RangeDataset", 7, 9.2), ("RangeDataset:RangeDataset
 told[answer] = {
     "the body is what no function takes": lambda: six((0, 10), STEP, RUN).fact(LoopBody),
     "a body of steps without a function": lambda: six((0, 9)).fact(LoopBody),
-    "the call's end divides operations": lambda: six((0, 6), STEP, *INSIDE, *AFTER).fact(SingleOperations),
 }
 
 

@@ -27,7 +27,7 @@ class HostLines(Record):
         locate, parts = Places.of(recording), dict[Stage, tuple[TimedLine, ...]]()
         for stage in PARTS:
             divided = list[Samples]()
-            for row in table.steady_rows:
+            for row in table.rows:
                 here, work = row.part == stage, work_of(row.place)
                 waits = here & row.amid & (work is LineWork.ENTERING)
                 divided.append((row.place, LineWork.DISPATCHING, int(waits.sum())))

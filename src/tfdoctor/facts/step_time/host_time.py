@@ -1,14 +1,13 @@
 """What the host does in a step while no device works, by the events of the trace."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import WORKING, Breakdown, working
 from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.host_events import enclosing, is_named, matching, spans_of, trainers
-from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, INPUT_THREAD
+from tfdoctor.facts.timeline.host_events import enclosing, is_named, spans_of, trainers
+from tfdoctor.trace.names import EXECUTOR, INPUT_THREAD
 
 # Keras' own loops: what Python does around their calls is the cost of a call.
 OF_KERAS = (StepSource.KERAS_FIT, StepSource.KERAS_TRAIN_ON_BATCH)
@@ -45,31 +44,6 @@ class LoopBody(Record):
             raise Unavailable("the trace does not show a tf.function that Python calls")
         steady = SteadySteps.of(steps)
         return cls(*steady.split_ms(steady.stretches - taken - working(activity, *WORKING)))
-
-
-class SingleOperations(Record):
-    """Time of a CPU's operations outside of tf.functions, in ms per training step.
-
-    The breakdown counts it as compute. A change that spares the Python that runs them spares it too: ``inside_ms``
-    within the part of a step that is marked as the call, ``between_ms`` after it.
-    """
-
-    inside_ms: float
-    between_ms: float
-
-    @classmethod
-    def measure(cls, trace: Trace, steps: Steps, activity: Activity, device: Device) -> Self:
-        """Intersect the operations that Python starts with the device's work.
-
-        Raises:
-            Unavailable: an accelerator computes: its operations run beside the Python that starts them.
-        """
-        if device.kind != DeviceKind.CPU:
-            raise Unavailable("operations run on the device, beside the Python that starts them")
-        lines = trainers(trace.host_lines)
-        single = Intervals.any_of(matching(line, EAGER_OPERATION) for line in lines)
-        alone = (single - Intervals.any_of(map(function_calls, lines))) & activity.of(Stage.DEVICE)
-        return cls(*SteadySteps.of(steps).split_ms(alone))
 
 
 class PythonOverhead(Record):

@@ -76,26 +76,17 @@ def times_of(place: SeenPlace, began_ps: int) -> NDArray[np.int64]:
 
 
 class SampleRow(Record, eq=False):
-    """The samples of one place: (n,) each."""
+    """The samples of one place in steady steps: (n,) each."""
 
     place: SeenPlace
-    step: NDArray[np.int64]  # the position of the step
-    steady: NDArray[np.bool_]  # the step is
-    after: NDArray[np.bool_]  # the training call has returned
     part: NDArray[np.str_]  # the step's, as in Breakdown; UNKNOWN where a copy or a collective counts first
     amid: NDArray[np.bool_]  # after the first operation of the call, and before its last one
 
-    def only(self, mask: NDArray[np.bool_]) -> Self:
-        """Return some of the samples."""
-        step, steady, after = self.step[mask], self.steady[mask], self.after[mask]
-        return type(self)(self.place, step, steady, after, self.part[mask], self.amid[mask])
-
 
 class SampleTable(Record, eq=False):
-    """All samples of the trainer's thread that lie in a traced step, also one that is traced for samples alone."""
+    """All samples of the trainer's thread that lie in a steady step, also one that is traced for samples alone."""
 
     rows: tuple[SampleRow, ...]
-    steady_steps: int
 
     @classmethod
     def measure(cls, trace: Trace, sampled: SampledSteps, framework: Framework) -> Self:
@@ -120,18 +111,13 @@ class SampleTable(Record, eq=False):
         for place in record.places:
             times = times_of(place, began_ps)
             at = np.searchsorted(starts, times, side="right") - 1
-            inside = (at >= 0) & (times < ends[at])
+            inside = (at >= 0) & (times < ends[at]) & steady[at]
             times, at = times[inside], at[inside]
-            after, (first, last) = times >= call_ends[at], operations[at].T
-            part = np.where(after, str(Stage.BETWEEN), str(Stage.HOST))
+            first, last = operations[at].T
+            part = np.where(times >= call_ends[at], str(Stage.BETWEEN), str(Stage.HOST))
             part = np.select([spans.holds(times) for spans in others.values()], [str(one) for one in others], part)
-            rows.append(SampleRow(place, at, steady[at], after, part, (first < times) & (times < last)))
-        return cls(tuple(rows), sum(steps.steady))
-
-    @property
-    def steady_rows(self) -> tuple[SampleRow, ...]:
-        """The samples in steady steps."""
-        return tuple(row.only(row.steady) for row in self.rows)
+            rows.append(SampleRow(place, part, (first < times) & (times < last)))
+        return cls(tuple(rows))
 
 
 class StackSamples(Record):
