@@ -68,6 +68,7 @@ def test_loops(told: Cases) -> None:
         ("keras.src.utils.image_utils.load_img", True),
         ("tensorflow.io.decode_jpeg", True),
         ("tensorflow.cast", True),
+        ("keras.src.layers.layer.Layer.__call__", True),
         ("nltk.tokenize.word_tokenize", True),
         ("numpy.loadtxt", False),
         ("urllib.request.urlopen", False),
@@ -90,6 +91,11 @@ def test_loops(told: Cases) -> None:
     ):
         repeated = {True: "in a loop", False: "once", None: "perhaps in a loop"}[repeats]
         told[f"{calls or 'Python'} {repeated} takes 21 s"] = judged(prepares(33, 21_000.0, calls, repeats=repeats))
+    for in_steps in (6_001.0, 5_999.0):
+        step = run_line(Phase.STEPS, script(9), in_steps, "tensorflow.matmul")
+        told[f"operations of a step that take {in_steps:,.0f} ms in the steps and 6,000 before"] = judged(
+            prepares(9, 6_000.0, "tensorflow.matmul"), step
+        )
 
 
 @golden_cases

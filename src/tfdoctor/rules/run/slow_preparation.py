@@ -30,6 +30,10 @@ ADVICE = {
         "TensorFlow operations run one by one for single items",
         "Run each operation once for all items, or in the input pipeline", "all-operations",
     ),
+    CalledWork.MODEL: (
+        "A loop calls a model or a layer from Python, operation by operation",
+        "Call it in a tf.function, for many examples at once", "compiled",
+    ),
     CalledWork.TEXTS: (
         "Texts are processed one by one in Python",
         "Tokenize batches of texts, in the input pipeline, or keep the tokens in a file", "texts",
@@ -55,7 +59,10 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
     """Find the loops that prepare data item by item."""
     if phases.of(Phase.OWN):
         return NotApplicable(reason=NOT_TOLD)
-    groups = line_groups(phases.at(Phase.PREPARING, Phase.STEPS))
+    # Lines of the steps that run before the first one are the training itself.
+    lines = phases.at(Phase.PREPARING, Phase.STEPS)
+    own, of_steps = (summed((one.at, one.ms) for one in phases.at(of)) for of in (Phase.PREPARING, Phase.STEPS))
+    groups = line_groups(one for one in lines if own.get(one.at, inf) >= of_steps.get(one.at, 0.0))
     places = [_loop(group) for group in groups if group.at and group.work in _advised(group.phase)]
     for place in small_calls(calls, RunCall.ADAPT) if calls else ():
         rows, batches = rows_per_batch(place.call) or 0.0, (place.call and place.call.batches) or 0.0
