@@ -47,7 +47,7 @@ from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import CPU_UNITS, FLOAT32_ON_AVX512, Hardware, SixteenBit
 from tfdoctor.facts.run.program import *
 from tfdoctor.facts.savings.given import Epoch, Price, Unexplained
-from tfdoctor.facts.savings.layer_work import CalledLayer, FrozenWork, LayerCall, LayerCalls
+from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.scale.replicas import DeviceSkew, Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost

@@ -144,6 +144,8 @@ def test_repeats(told: Cases) -> None:
     )
     told["trap: sharpness-aware minimization updates"] = told_of([*call("a", 2, 7), write, *call("b", 6, 8)])
     told["trap: another input"] = told_of([*call("a", 2, 7), other, *call("b", 6, 8, x=5)])
+    of_port = op("b/MatMul", "MatMul", [0, 5], 8, ports=[1, 0])
+    told["trap: another result of the same operation"] = told_of([*call("a", 2, 7), call("b", 5, 8)[0], of_port])
     told["trap: a batch of that name in another function"] = told_of(call("a", 2, 7), call("b", 2, 8))
     told["trap: a gradient computes it again"] = told_of([*call("a", 2, 7), *call("gradient_tape/a", 5, 8)])
 

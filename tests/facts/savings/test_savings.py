@@ -167,7 +167,7 @@ def packages_of_the_cpu_are_apart() -> object:
     return meters(window(110, 120), *trained(), *rows)
 
 
-# The calls of layers: which line makes them, and which compute the same.
+# The calls of layers.
 
 X: Any = ["float32", [8, 4]]
 
@@ -182,53 +182,9 @@ def of_graphs(graphs: list[Any], **more: Any) -> LayerCalls:
     return LayerCalls.measure(program, Operations(ran))
 
 
-def start() -> list[dict[str, Any]]:
-    """The batch, the variable, and a value of the batch at place 2."""
-    batch, kernel = (graph_operation(name, "Placeholder", [], [X], computes="p") for name in ("batch", "kernel"))
-    return [batch, kernel, graph_operation("value", "Sin", [X], [X], computes="sin", **{"from": [0]})]
-
-
-def call(number: int, source: int, read: str = "read", shift: int = 0, **more: Any) -> list[dict[str, Any]]:
-    """Two operations of the layer: the variable's value and a product."""
-    name = f"net_{number}/dense_{number}"
-    of = {"at": ["train.py", 22], "by": ["train.py", 30 + number], "layer": "dense"}
-    product = {"computes": "mm", "from": [source, 3 + 2 * number + shift], **of, **more}
-    return [
-        graph_operation(f"{name}/Read", "ReadVariableOp", [X], [X], computes=read, **of, **{"from": [1]}),
-        graph_operation(f"{name}/MatMul", "MatMul", [X, X], [X], **product),
-    ]
-
-
 def called(found: LayerCalls) -> object:
-    """The layers that are called, by the scopes of their calls and of those that repeat another one."""
-    return [
-        {
-            "calls": {call.scope: (call.at, call.by) for call in one.calls},
-            "repeated": tuple(call.scope for call in one.repeated),
-            "ms": one.repeated_ms,
-        }
-        for one in found.layers
-    ]
-
-
-def twice(second: list[dict[str, Any]], *between: dict[str, Any]) -> object:
-    return called(measured(*start(), *call(0, 2), *between, *second))
-
-
-WRITE = graph_operation("write", "AssignVariableOp", [X, X], [], computes="", **{"from": [1, 0]})
-OF_GRADIENT = graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")
-AGAIN = graph_operation("again", "Sin", [X], [X], computes="sin", **{"from": [0]})
-
-told[twice] = {
-    "calls have their lines and callers, and another tensor is not equal": (call(1, 0),),
-    "calls on the same value are equal": (call(1, 2),),
-    "another result of the same operation is not": (call(1, 2, ports=[1, 0]),),
-    "nor is one without attributes, or whose results differ": (call(1, 2, read=""),),
-    "a variable that is written in between has another value": (call(1, 2, shift=1), WRITE),
-    # A helper that concatenates its arguments makes another operation in each call.
-    "equal values of different operations are equal inputs": (call(1, 5, shift=1), AGAIN),
-    "one call and its gradient are no calls of interest": ([OF_GRADIENT],),
-}
+    """The layers that are called twice or more, by the operations of their calls."""
+    return found.layers
 
 
 def scoped(name: str, kind: str = "MatMul") -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The operations by type and line, and how far each is from what the hardware can do."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, Source
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.shapes import allocations
@@ -77,7 +77,6 @@ class OperationGroup(Record, OperationRows, kw_only=True):
     origin: KerasPart | None = None  # the part of Keras that made them, where no layer did
     metrics: tuple[str, ...] = ()  # the names of the metrics that they belong to
     makes: str = ""  # of the longest: "float32[512,512] from [512]"
-    inputs: frozenset[Source] | None = None  # what they are computed from; None is unknown
     only_metrics: bool = False  # no gradient uses their results
     gflop_s: float | None = None  # that they reach; of matmuls and convolutions only
     best_gflop_s: float | None = None  # that this run reaches for such an operation
@@ -171,11 +170,6 @@ def _group(
 ) -> OperationGroup:
     first, loop = rows[0], loop_of(rows[0].name)
     names = [row.built for row in rows]
-    inputs: frozenset[Source] | None = None
-    if dataflow:
-        inputs = frozenset(source for name in names for source in dataflow.sources(name))
-        written = inputs == {Source.VARIABLES} and not all(map(dataflow.feeds_gradients, names))
-        inputs = None if written or Source.UNKNOWN in inputs else inputs
     flops = [row.flops * row.calls for row in rows if row.flops and row.is_matrix]
     time_s = sum(row.ms for row in rows) * 1e-3
     missing = next((why for why in least if isinstance(why, str)), "")
@@ -189,7 +183,6 @@ def _group(
         origin=origin_of(first),
         metrics=tuple(metric.name for metric in program.metrics_of(origin_of(first))),
         makes=_makes(max(rows, key=lambda row: row.ms), program),
-        inputs=inputs,
         only_metrics=dataflow is not None and all(map(dataflow.only_metrics, names)),
         gflop_s=sum(flops) / time_s * 1e-9 if len(flops) == len(rows) and time_s else None,
         least_ms=None if missing else sum(time for time in least if not isinstance(time, str)),

@@ -2,8 +2,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tfdoctor.facts.operations.dataflow import of_metric
-from tfdoctor.facts.run.operation_types import READS
-from tfdoctor.facts.savings.layer_work import values_of
+from tfdoctor.facts.run.operation_types import CONSTANT, READS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -188,13 +187,14 @@ class RepeatedResults(Record):
             if row.name in program.by_name and not (row.operation and row.operation.compiled):
                 ran[row.name].append(row)
         reads, lines = _kept_reads(dataflow, operations), defaultdict[Location | None, list[str]](list)
+        constant = {name for name, sources in dataflow.computed_from().items() if not sources}
         # Of those that depend on variables only the ones count that the user's line calls itself, and that compute:
         # what a layer of Keras or an optimizer computes of its variables cannot be moved.
         for name in ran:
             made = program.by_name[name]
             if made.type not in FILLS and not READS.search(made.type) and not is_backward(name):
                 own = made.direct and not made.origin and made.type not in MOVES
-                if (own and name in reads) or not dataflow.sources(name):
+                if (own and name in reads) or name in constant:
                     lines[made.at].append(name)
         constants = []
         for at, names in lines.items():
@@ -262,6 +262,27 @@ def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
             if in_step and one.sources and not READS.search(one.type) and not is_backward(one.name):
                 found[values[one.name]].append(one)
         yield from (same for same in found.values() if len(same) > 1)
+
+
+def values_of(operations: Iterable[Operation]) -> dict[str, int]:
+    """Number the values of a graph's operations in their order, equal ones alike.
+
+    Values are equal if they are computed by operations of the same type and attributes from equal values, and no
+    variable that they read is written in between.
+    """
+    numbers: dict[object, int] = {}
+    values: dict[str, int] = {}
+    written: Counter[str] = Counter()
+    for operation in operations:
+        reads = bool(READS.search(operation.type))
+        written.update(() if reads else operation.sources)
+        inputs = [values.get(source) for source in operation.sources]
+        computed: object = operation.name  # what it is computed of is unknown, or its value may differ
+        if None not in inputs and operation.computes and (inputs or operation.type in CONSTANT):
+            epoch = written[operation.sources[0]] if reads else 0
+            computed = operation.computes, operation.ports, tuple(inputs), epoch
+        values[operation.name] = numbers.setdefault(computed, len(numbers))
+    return values
 
 
 PRECONDITIONS = (found(RepeatedResults, lambda work: work.ms),)
