@@ -67,8 +67,6 @@ from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPa
 from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
 from tfdoctor.facts.timeline.activity import Activity, Work, kernel_operations
 from tfdoctor.facts.timeline.host_events import leaves, operation_label, trainer_waits
-from tfdoctor.facts.tpu.operations import Padding, TpuOperations
-from tfdoctor.facts.tpu.shapes import Array
 from tfdoctor.facts.tpu.time import TpuLaunches, TpuTime
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import *

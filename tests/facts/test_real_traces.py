@@ -271,24 +271,6 @@ def test_the_longest_copies_hide_behind_each_other_and_not_behind_work() -> None
     assert core.hidden_ms <= core.parts[COMPUTE] == near(24)
 
 
-def test_the_additions_are_bound_by_memory() -> None:
-    operations = offload(TpuOperations)
-    assert [(row.ms, row.nbytes) for row in operations.rows] == [(near(8), near(10.7e9))] * 3
-    assert operations.memory_bound_ms == pytest.approx(operations.compute_ms)
-    for row in operations.rows:
-        assert operations.memory_bound(row)
-        # 82 %; the README says 78: 1638 GB/s are the peak, 10.7 GB in 8.0 ms are 1340.
-        rate = (row.nbytes or 0) * row.calls / (row.ms * 1e-3)
-        assert rate / (operations.bandwidth_bytes_s or 1) == near(0.80)
-
-
-def test_the_mxu_is_unused() -> None:
-    operations = offload(TpuOperations)
-    assert (operations.mxu_use, operations.ridge) == (0.0, near(918e12 / 1638e9))
-    with pytest.raises(Unavailable, match="no matmul or convolution"):
-        offload(Padding)
-
-
 def test_the_cores_wait_for_each_other_at_three_barriers() -> None:
     time = offload(TpuTime)
     assert len(time.barrier_skews_ms) == 3
