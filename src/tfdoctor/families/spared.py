@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime
-from tfdoctor.terms.verdict import Bound, Effect, Evidence, Finding, Healthy, NotApplicable, Remedy, Verdict
+from tfdoctor.families.shares import judged
+from tfdoctor.terms.verdict import Bound, Effect, Evidence, Healthy, NotApplicable, Remedy, Verdict
 
 
 def spared(  # noqa: PLR0913 - what is spared, and the words for it
@@ -22,7 +23,7 @@ def spared(  # noqa: PLR0913 - what is spared, and the words for it
     bound: Bound = Bound.EXPECTED,
     narrows: bool = False,
     alike: int = 0,
-) -> Finding | Healthy:
+) -> Verdict:
     """Judge operations that take less after a change: each with the share of its time that is left, or its effect.
 
     ``part`` is what they take (``operations.part(ms)``), and has to be at least ``least`` of the compute time;
@@ -30,15 +31,20 @@ def spared(  # noqa: PLR0913 - what is spared, and the words for it
     ``healthy`` is the sentence where it is less (otherwise that of the finding), ``more`` evidence of both, and
     ``shown`` of a finding alone.
     """
-    evidence = (*part.measures(work, least), *more)
-    if not (least is None or part.share >= least if wrong is None else wrong):
-        return Healthy(summary=healthy or finding, evidence=evidence)
     effects = (
         one if isinstance(one, Effect) else replace(one[0].scaled(one[1], bound), narrows=narrows)
         for one in changed
     )
-    return Finding(
-        summary=finding, evidence=(*evidence, *shown), remedies=tuple(remedies), effects=tuple(effects), alike=alike
+    return judged(
+        *part.measures(work, least),
+        *more,
+        healthy=healthy or finding,
+        finding=finding,
+        wrong=(least is None or part.share >= least) if wrong is None else wrong,
+        details=shown,
+        remedies=remedies,
+        effects=effects,
+        alike=alike,
     )
 
 

@@ -198,15 +198,6 @@ def _said(hot: HotWork, stated: Stated) -> tuple[str, Remedy]:
 
 
 def _table(groups: Iterable[OperationGroup], stated: Stated) -> Table:
-    def least(group: OperationGroup) -> Cell:
-        if group.least_ms is not None:
-            return ms(group.least_ms)
-        if not group.is_matrix or group.gflop_s is None:
-            return f"unknown ({group.missing})"
-        best = group.best_gflop_s if group.best_gflop_s != group.gflop_s else None
-        more = f", where this run's fastest reaches {number(round(best))}" if best else ""
-        return f"unknown ({group.missing}); it runs at {number(round(group.gflop_s))} GFLOP/s{more}"
-
     return Table.of(
         groups,
         ("operation", lambda group: group.type),
@@ -215,7 +206,7 @@ def _table(groups: Iterable[OperationGroup], stated: Stated) -> Table:
         ("calls", lambda group: count(group.calls)),
         ("time per call", lambda group: ms(stated.device * group.each_ms)),
         (f"time {stated.per_step}", lambda group: ms(stated.device * group.ms)),
-        ("least time", least),
+        ("least time", lambda group: None if group.least_ms is None else ms(group.least_ms)),
         ("result", lambda group: group.makes or "unknown"),
         most=SHOWN_ROWS,
     )
