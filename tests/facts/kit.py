@@ -52,7 +52,7 @@ from tfdoctor.facts.savings.dispatch import Dispatch, DispatchShares
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter
 from tfdoctor.facts.savings.given import Unexplained
 from tfdoctor.facts.savings.layer_work import LayerCalls
-from tfdoctor.facts.savings.operation_groups import AllocatedResults, OperationGroup, OperationGroups, loop_of
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.scale.hosts import ClockSkew, Comparison, HostSteps, MatchedBy

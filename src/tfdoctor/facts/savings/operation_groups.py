@@ -4,7 +4,6 @@ from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.shapes import allocations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
 
@@ -28,38 +27,6 @@ STREAMED = frozenset(
 NEVER_STREAMED = re.compile(
     r"Svd|Qr$|Cholesky|Eig|Inverse|Solve|Determinant|TopK|Sort|Unique|FFT|NonMax|CTC|PyFunc|LRN"
 )
-
-
-class AllocatedResults(Record):
-    """The bytes of each different tensor that an operation on the host allocated, by the name it ran as.
-
-    The profiler records large allocations only, and not those of operations that write over an input.
-    """
-
-    bytes_by_name: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-    @classmethod
-    def measure(cls, trace: Trace) -> Self:
-        """Read the memory events of the host."""
-        wanted = ("requested_bytes", "shape", "data_type")
-        found = (row for line in trace.host_lines for row in allocations(line, *wanted))
-        tensors = by_key((name, ((shape, dtype), float(size or 0))) for name, size, shape, dtype in found)
-        return cls({name: tuple(dict(sizes).values()) for name, sizes in tensors.items()})
-
-    def sized(self, row: OperationTime) -> OperationTime:
-        """Return an operation with bytes that can be trusted, else with unknown ones.
-
-        The program fills an open first dimension with the batch size. Outside of layers, and in vectors, it may
-        be anything: a tensor that was flattened, say. There the allocated results count, and each open operand as
-        the largest of them.
-        """
-        operands = (row.operation.inputs, row.operation.outputs) if row.operation else ((), ())
-        taken, made = ([shape for _, shape in tensors if shape and None in shape] for tensors in operands)
-        if not any(not row.layer or len(shape) == 1 for shape in (*taken, *made)):
-            return row
-        names = [name.rpartition(":")[0] for name in row.ran]
-        sizes = next((self.bytes_by_name[name] for name in names if name in self.bytes_by_name), ())
-        return replace(row, nbytes=sum(sizes) + len(taken) * max(sizes) if sizes else None)
 
 
 class OperationGroup(Record, OperationRows, kw_only=True):
@@ -108,17 +75,12 @@ class OperationGroups(Record):
 
     @classmethod
     def measure(
-        cls,
-        operations: Operations,
-        hardware: Hardware,
-        program: Program | None,
-        results: AllocatedResults,
-        dataflow: Dataflow | None,
+        cls, operations: Operations, hardware: Hardware, program: Program | None, dataflow: Dataflow | None
     ) -> Self:
         """Group the operations of the step, and compare each with the rates of the hardware."""
         known = program or Program()
         bytes_s = operations.streaming_rate if hardware.kind == DeviceKind.CPU else hardware.bandwidth_bytes_s
-        placed = [_placed(results.sized(row), known) for row in operations.rows]
+        placed = [_placed(_sized(row), known) for row in operations.rows]
         rows = by_key(
             ((one.type, loop_of(one.name), one.at or one.layer or one.name, origin_of(one)), one) for one in placed
         )
@@ -130,6 +92,18 @@ class OperationGroups(Record):
                 best[group.type] = max(best.get(group.type, 0.0), group.gflop_s)
         groups = [replace(group, best_gflop_s=best.get(group.type)) for group in groups]
         return cls(tuple(sorted(groups, key=lambda group: -group.ms)), operations.why_unlisted)
+
+
+def _sized(row: OperationTime) -> OperationTime:
+    """Return an operation with bytes that can be trusted, else with unknown ones.
+
+    The program fills an open first dimension with the batch size. Outside of layers, and in vectors, it may be
+    anything: a tensor that was flattened, say.
+    """
+    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+    open_shapes = (shape for _, shape in tensors if shape and None in shape)
+    doubtful = any(not row.layer or len(shape) == 1 for shape in open_shapes)
+    return replace(row, nbytes=None) if doubtful else row
 
 
 def loop_of(name: str) -> str:
