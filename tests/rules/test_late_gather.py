@@ -100,8 +100,3 @@ def test_selections(told: Cases) -> None:
     told["a normalization between, whose operations are not known to be of rows alone"] = selected(
         *DENSE, mean, less, op("last", "StridedSlice", [9], LAST, LOGITS)
     )
-    (one,) = found(*DENSE, op("last", "StridedSlice", [7], LAST, LOGITS))
-    nbytes = dict(one.matrices)[one.product.name]
-    told["reading the matrix takes its time, however few rows there are"] = [
-        (nbytes, *(one.left(one.product, rate) for rate in (None, nbytes * 2e3, nbytes * 1.0)))
-    ]
