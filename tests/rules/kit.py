@@ -72,3 +72,9 @@ from tfdoctor.trace import EventType, Intervals, xplane
 
 Op = dict[str, Any]
 """An operation as the program record has it."""
+
+
+def training_step(total_ms: float, *rows: OperationTime, rest: str = "Conv2DBackpropFilter") -> Operations:
+    """Build a step with a gradient of type ``rest`` that takes what is left."""
+    left = total_ms - sum(row.ms for row in rows)
+    return Operations((*rows, OperationTime(name="gradient_tape/model/rest", type=rest, ms=left)))

@@ -12,7 +12,7 @@ def example(kept: float = 10 / 64, *, total: float = 240.0, kind: DeviceKind = D
     to = (None, round(64 * kept), 16000)
     one = SelectedProduct(EXAMPLE_LOGITS, (EXAMPLE_LOGITS, GRADIENT), kept, (None, 64, 16000), to, script(35))
     device = Device(kind, visible=1, used=1)
-    return check(SelectedProducts((one,)), Operations.training(total, *one.rows), device)
+    return check(SelectedProducts((one,)), training_step(total, *one.rows), device)
 
 
 sick = example

@@ -13,7 +13,7 @@ def example(work: RepeatedResults | None = None, rest_ms: float = 27.0) -> Verdi
     found = work or RepeatedResults((Repeat(FIRST, script(35), again),))
     rows = [row for one in found.repeats for row in (*one.rows, *one.gradients)]
     rows += [row for one in found.constants for row in one.rows]
-    return check(found, Operations.training(found.ms + rest_ms, *rows))
+    return check(found, training_step(found.ms + rest_ms, *rows))
 
 
 def named(name: str, time_ms: float) -> OperationTime:

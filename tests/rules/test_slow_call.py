@@ -43,7 +43,7 @@ def summarized(calls: float, device_ms: float = 6.0) -> Verdict:
         took("Merge/MergeSummary", "MergeSummary", 2.0, at=SET, calls=calls),
     )
     step = Breakdown.of(between=10.0, device=device_ms, input=4.0)
-    return example(step=step, operations=Operations.training(20.0, *rows))
+    return example(step=step, operations=training_step(20.0, *rows))
 
 
 healthy = described(

@@ -74,12 +74,6 @@ class Operations(Record):
         """The time of all operations, in ms per step."""
         return sum(row.ms for row in self.rows)
 
-    @classmethod
-    def training(cls, total_ms: float, *rows: OperationTime, rest: str = "Conv2DBackpropFilter") -> Self:
-        """Build a step with a gradient of type ``rest`` that takes what is left, for examples and tests."""
-        left = total_ms - sum(row.ms for row in rows)
-        return cls((*rows, OperationTime(name="gradient_tape/model/rest", type=rest, ms=left)))
-
     def of(self, names: Container[str]) -> tuple[OperationTime, ...]:
         """Return those of the program that have these names there; an instruction of XLA's is none of it."""
         built = ((row, row.operation) for row in self.rows)
