@@ -62,6 +62,11 @@ class OperationTime(Record, kw_only=True):
         """The FLOP rate that it reaches; 0 is unknown."""
         return (self.flops or 0.0) * self.calls / (self.ms * 1e-3)
 
+    def least_ms(self, bytes_s: float | None, flop_s: float | None) -> float:
+        """Return the time that its bytes and FLOPs need at these rates, in ms per step; 0 is unknown."""
+        moving = (self.nbytes or 0.0) / bytes_s if bytes_s else 0.0
+        return max(moving, (self.flops or 0.0) / flop_s if flop_s else 0.0) * self.calls * 1e3
+
     def scaled(self, scales: float, bound: Bound = Bound.EXPECTED) -> Effect:
         """Return the effect of a change after which it takes ``scales`` times as long."""
         return Effect(Stage.DEVICE, scales, self.name, ms(self.ms), bound=bound)

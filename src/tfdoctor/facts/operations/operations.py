@@ -218,8 +218,7 @@ class Roofline(Record):
             )
         floors = {}
         for row in operations.rows:
-            moved = (row.nbytes or 0.0) * (1.0 if row.precision in HALVES else FEWEST_BYTES)
-            memory = moved / rate if rate and moved >= LARGE else 0.0
-            compute = (row.flops or 0.0) / peak if peak else 0.0
-            floors[row.name] = min(row.ms, max(memory, compute) * row.calls * 1e3)
+            moved = 1.0 if row.precision in HALVES else FEWEST_BYTES  # share of its bytes
+            bounds = rate and (row.nbytes or 0.0) * moved >= LARGE
+            floors[row.name] = min(row.ms, row.least_ms(rate / moved if rate and bounds else None, peak))
         return cls({name: ms for name, ms in floors.items() if ms})

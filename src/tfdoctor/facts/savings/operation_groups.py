@@ -132,11 +132,9 @@ def _least_ms(row: OperationTime, hardware: Hardware, bytes_s: float | None) -> 
     unmeasured = row.is_matrix and (not peak or row.flops is None or row.precision == "float64")
     if unmeasured or not row.nbytes:
         return "FLOPs unknown" if peak else "peak FLOP/s unknown"
-    compute = 0.0
-    if row.is_matrix and peak and row.flops is not None:  # the peak is of the fastest 16-bit type
-        share = hardware.sixteen_bit.scales if hardware.sixteen_bit and row.precision == "float32" else 1.0
-        compute = row.flops / (peak * share)
-    return max(row.nbytes / bytes_s, compute) * row.calls * 1e3
+    # the peak is of the fastest 16-bit type
+    share = hardware.sixteen_bit.scales if hardware.sixteen_bit and row.precision == "float32" else 1.0
+    return row.least_ms(bytes_s, peak * share if peak and row.is_matrix else None)
 
 
 def _group(

@@ -156,9 +156,7 @@ def _layers(rows: Sequence[OperationTime], operations: Operations, hardware: Har
             evidence=(*measures, *regular),
         )
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
-    least_ms = {  # to move the operands once; 0 when their size or the rate is unknown
-        row.name: row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0 for row in rows
-    }
+    least_ms = {row.name: row.least_ms(rate, None) for row in rows}  # to move the operands once
     promises = pays is True or not on_cpu  # a regular convolution may be faster on this hardware
     spares = [row for row in rows if row.ms] if promises else []
     # of the longest one, of a forward one if that is known: gradients have the line of a layer

@@ -110,7 +110,7 @@ def _scales(row: OperationTime, hardware: Hardware, unit: SixteenBit, cast_ms: f
     # The ratio of the peaks holds only where both types reach the same share of theirs.
     if not hardware.peak_flop_s or not row.flops:
         return min(unit.scales, LEAST_OF_PEAKS * unit.scales)
-    return min(unit.scales, row.flops * row.calls / (hardware.peak_flop_s * hardware.reached) / (row.ms * 1e-3))
+    return min(unit.scales, row.least_ms(None, hardware.peak_flop_s * hardware.reached) / row.ms)
 
 
 def _fixed_ms(row: OperationTime) -> float:
