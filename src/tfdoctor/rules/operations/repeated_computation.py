@@ -1,5 +1,4 @@
 from itertools import groupby
-from typing import NamedTuple
 
 from tfdoctor.facts.operations.dataflow import of_metric
 from tfdoctor.facts.run.operation_types import CONSTANT, READS
@@ -97,15 +96,6 @@ MOVES = frozenset((
     "ExpandDims", "Squeeze", "Slice", "StridedSlice", "GatherV2", "ConcatV2", "Pack", "Unpack", "Cast",
 ))  # fmt: skip
 
-SUM = "AddN"  # The operation that adds up the gradients of one tensor, or of one weight
-
-
-class GradientSum(NamedTuple):
-    """A sum of gradients, of which some are those of later computations."""
-
-    row: OperationTime
-    spared: float  # the share of its operands that go, 0 to 1; 1 where a single one remains
-
 
 def _types(rows: Iterable[OperationTime]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.type for row in sorted(rows, key=lambda row: -row.ms)))
@@ -118,13 +108,11 @@ class Repeat(Record):
     again: Location | None
     rows: tuple[OperationTime, ...]  # of the later computation, forward
     gradients: tuple[OperationTime, ...] = ()  # of these
-    sums: tuple[GradientSum, ...] = ()  # of these gradients and others
 
     @property
     def ms(self) -> float:
-        """Their time with that of their gradients, and of adding these up, in ms per step."""
-        sums_ms = sum(row.ms * spared for row, spared in self.sums)
-        return sum(row.ms for row in self.rows) + (sum(row.ms for row in self.gradients) + sums_ms)
+        """Their time with that of their gradients, in ms per step."""
+        return sum(row.ms for row in (*self.rows, *self.gradients))
 
     @property
     def title(self) -> str:
@@ -137,7 +125,6 @@ class Repeat(Record):
         """What becomes shorter where it is computed once."""
         yield from (row.scaled(0.0) for row in self.rows)
         yield from (row.scaled(0.0, Bound.AT_MOST) for row in self.gradients)
-        yield from (replace(row.scaled(1.0 - spared, Bound.AT_MOST), narrows=True) for row, spared in self.sums)
 
     @property
     def remedy(self) -> Remedy:
@@ -239,13 +226,7 @@ def _repeats(ran: Ran, dataflow: Dataflow, operations: Operations) -> Iterator[R
         rows = tuple(row for _, name in pairs for row in ran[name])
         both = [later for one, later in pairs if not gradients.keys().isdisjoint(named(one))]
         spared = tuple(row for later in both for name in named(later) for row in gradients.get(name, ()))
-        names, sums = {row.built for row in spared}, []  # of which they are operands, directly or in another shape
-        for row, made in ((row, row.operation) for row in operations.rows if names and row.type == SUM):
-            sources = [dataflow.source(made, at) for at in range(len(made.sources))] if made else []
-            number = sum(source is not None and source.name in names for source in sources)
-            if number:
-                sums.append(GradientSum(row, 1.0 if len(sources) - number <= 1 else number / len(sources)))
-        yield Repeat(first_at, again, rows, spared, tuple(sums))
+        yield Repeat(first_at, again, rows, spared)
 
 
 def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
