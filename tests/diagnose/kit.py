@@ -72,7 +72,7 @@ from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps, UntracedPace
-from tfdoctor.facts.tpu.operations import Padding
+from tfdoctor.facts.tpu.time import TpuLaunches
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import *
 from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, MissingPart, Sampling

@@ -263,7 +263,7 @@ def asked() -> set[type]:
     return found
 
 
-@cases((Padding, "synthetic-tpu-v5e-padded"), (OneDnn, "cpu-float32-convnet"))
+@cases((TpuLaunches, "synthetic-tpu-v5e-padded"), (OneDnn, "cpu-float32-convnet"))
 def test_a_defect_in_a_fact_that_no_rule_uses_is_shown_once(
     fact: type, sample: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,7 +292,7 @@ def test_no_defect_of_a_fact_takes_the_report_down(
 
 
 def test_the_facts_are_found(asked: set[type]) -> None:
-    assert {Device, OneDnn, Padding} <= set(measured())
+    assert {Device, OneDnn, TpuLaunches} <= set(measured())
     assert len(asked) > 60
 
 

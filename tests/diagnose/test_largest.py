@@ -4,7 +4,7 @@ from tests.diagnose.kit import *
 from tests.facts.kit import Run, Told
 from tfdoctor.diagnose.summary.largest import large_places
 from tfdoctor.diagnosis.work import LargePlace, ProfileRow, WorkKind
-from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
+from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.recording.agent import *
 from tfdoctor.recording.run_log import TrainingCall
 
@@ -70,12 +70,8 @@ def again(calls: int, *around: int) -> object:
         for n in range(calls)
     )
     group = OperationGroup(type="MatMul", at=at(5), layers=("cell",), rows=rows)
-    made = (
-        *(LayerCall(row.name, at(around[0]), None, 1.0, (row.name,)) for row in rows),
-        LayerCall("other", at(3), None),
-    )
-    layer = CalledLayer("cell", made)  # another line calls it once
-    chart = run_chart(None, None, KNOWN, OperationGroups((group,)), LayerCalls((layer,)))
+    made = (*((row.name,) for row in rows), ("other",))  # another line calls it once
+    chart = run_chart(None, None, KNOWN, OperationGroups((group,)), LayerCalls({"cell": made}))
     return large_places(chart, [row(5, calls / 10, "MatMul")], ())
 
 

@@ -28,7 +28,7 @@ from tfdoctor.facts.machine.memory import Allocator, DeviceMemory, MemoryWanted
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.operations.dataflow import Dataflow, Source
 from tfdoctor.facts.operations.kernel_kinds import Kernel, KernelRole
-from tfdoctor.facts.operations.matmuls import MatrixUnit, OneDnn, is_eligible
+from tfdoctor.facts.operations.matmuls import MatrixUnit, OneDnn
 from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime, by_layer
 from tfdoctor.facts.operations.operations import Operations, Roofline
 from tfdoctor.facts.operations.shapes import TracedShapes, einsum_flops, flops_of, shared_dimension_flops
@@ -52,7 +52,7 @@ from tfdoctor.facts.savings.dispatch import Dispatch, DispatchShares
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter
 from tfdoctor.facts.savings.given import Unexplained
 from tfdoctor.facts.savings.layer_work import LayerCalls
-from tfdoctor.facts.savings.operation_groups import AllocatedResults, OperationGroup, OperationGroups, loop_of
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.scale.hosts import ClockSkew, Comparison, HostSteps, MatchedBy
@@ -67,8 +67,6 @@ from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPa
 from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
 from tfdoctor.facts.timeline.activity import Activity, Work, kernel_operations
 from tfdoctor.facts.timeline.host_events import leaves, operation_label, trainer_waits
-from tfdoctor.facts.tpu.operations import Padding, TpuOperations
-from tfdoctor.facts.tpu.shapes import Array
 from tfdoctor.facts.tpu.time import TpuLaunches, TpuTime
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import *

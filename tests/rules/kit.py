@@ -49,7 +49,7 @@ from tfdoctor.facts.run.program import *
 from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.facts.run_work.loop_places import LoopLines, LoopPlaces
 from tfdoctor.facts.savings.given import Epoch, Price, Unexplained
-from tfdoctor.facts.savings.layer_work import CalledLayer, FrozenWork, LayerCall, LayerCalls
+from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.scale.replicas import DeviceSkew, Replicas
@@ -75,3 +75,9 @@ from tfdoctor.trace import EventType, Intervals, xplane
 
 Op = dict[str, Any]
 """An operation as the program record has it."""
+
+
+def training_step(total_ms: float, *rows: OperationTime, rest: str = "Conv2DBackpropFilter") -> Operations:
+    """Build a step with a gradient of type ``rest`` that takes what is left."""
+    left = total_ms - sum(row.ms for row in rows)
+    return Operations((*rows, OperationTime(name="gradient_tape/model/rest", type=rest, ms=left)))

@@ -16,7 +16,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """A row of weights is repeated 128 times by `tf.tile`."""
     rows = (*(one.row for one in repeated), *(one.row for one in expanded))
-    operations = Operations.training(total_ms, *rows)
+    operations = training_step(total_ms, *rows)
     products = ExpandedProducts(expanded) if expanded else None
     return broadcast_cost.check(Broadcasts(repeated), operations, None, None, products)
 
@@ -30,7 +30,7 @@ def check(
 ) -> Verdict:
     program = program_of(use(name, "Tile", [None], ["float32", list(given)]), use("use", user, [0, None]))
     tile = took(name, "Tile", ms, operation=program.by_name[name])
-    return Chart([program, Operations.training(100.0, tile), hardware]).call(broadcast_cost.check)
+    return Chart([program, training_step(100.0, tile), hardware]).call(broadcast_cost.check)
 
 
 def read_twice() -> Verdict:

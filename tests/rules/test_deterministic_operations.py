@@ -20,7 +20,7 @@ def example(
         name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=script(9),
         operation=graph, flops=2.0 * 32 * 128 * 128 * 128 * 9 * 64,
     )  # fmt: skip
-    operations = Operations.training(70.0, *(rows or (row,)), rest="ReluGrad")
+    operations = training_step(70.0, *(rows or (row,)), rest="ReluGrad")
     return check(determinism, operations, hardware)
 
 
@@ -38,7 +38,7 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step, and less"] = example(row("BiasAddGrad", 3.51)), example(row("BiasAddGrad", 3.4))
     told["a MatMul, of which one kernel exists"] = example(row("MatMul", 60.0))
     told["a variable is named"] = example(determinism=Determinism(variable="TF_DETERMINISTIC_OPS"))
-    operations = Operations.training(70.0, row("BiasAddGrad", 60.0))
+    operations = training_step(70.0, row("BiasAddGrad", 60.0))
     cpu = Hardware(DeviceKind.CPU, "x")
     told["on a CPU nothing is said"] = applied(check, Determinism(by_call=True), operations, cpu)
 

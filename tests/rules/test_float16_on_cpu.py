@@ -15,7 +15,7 @@ def example(
     tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
     graph = Operation(name="model/conv2d/convolution", type=kind, inputs=tensors if dtype else ())
     row = OperationTime(name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=script(9), operation=graph)
-    return check(Operations.training(70.0, row, rest="ReluGrad"), hardware, None)
+    return check(training_step(70.0, row, rest="ReluGrad"), hardware, None)
 
 
 sick = example
@@ -29,7 +29,7 @@ def test_verdicts(told: Cases) -> None:
     ]
     rows = (matmul(ms=50.0, dtype="float16"), matmul("Relu", 30.0, dtype="float16"), REST)
     told["other operations in float16 count too"] = applied(check, Operations(rows), AMX, None)
-    operations = Operations.training(100.0, matmul(dtype="float16"))
+    operations = training_step(100.0, matmul(dtype="float16"))
     told["float16 is what a GPU is made for"] = applied(check, operations, Hardware(DeviceKind.GPU, "x"))
     told["a twentieth of the step, and less"] = example(time_ms=70 * Limits().share), example(time_ms=3.4)
     told["in float32, and in an unknown type"] = example("float32"), example(dtype="")

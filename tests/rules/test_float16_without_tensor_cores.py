@@ -20,7 +20,7 @@ def example(
         name=graph.name, type=graph.type, ms=time_ms, layer="conv2d", at=script(9),
         operation=graph, flops=2.0 * 32 * 128 * 128 * 128 * 9 * 64,
     )  # fmt: skip
-    return check(Operations.training(70.0, *(rows or (row,)), rest="ReluGrad"), hardware, None)
+    return check(training_step(70.0, *(rows or (row,)), rest="ReluGrad"), hardware, None)
 
 
 def conv(ms: float, flops: float | None = 1e9) -> OperationTime:
@@ -45,6 +45,6 @@ def test_verdicts(told: Cases) -> None:
         hardware=replace(GTX_1660_TI, name="Tesla K80", float32_flop_s=None)
     )
     told["an unknown GPU"] = example(hardware=Hardware(DeviceKind.GPU, missing="the trace does not name the GPU"))
-    operations = Operations.training(100.0, conv(60.0))
+    operations = training_step(100.0, conv(60.0))
     cpu = Hardware(DeviceKind.CPU, "x")
     told["a CPU is left to its own rule"] = applied(check, operations, cpu, None)

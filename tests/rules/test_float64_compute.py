@@ -19,7 +19,7 @@ def example(dtype: str = "float64") -> Verdict:
     wide = (row,) if dtype == "float64" else ()
     work = Float64Work(wide, (), Origin.ARGUMENT, script(5))
     cpu = Hardware(DeviceKind.CPU, "example", float32=FLOAT32_ON_AVX512)
-    return float64_compute.check(work, Operations.training(30.0, row), cpu)
+    return float64_compute.check(work, training_step(30.0, row), cpu)
 
 
 def check(

@@ -14,7 +14,7 @@ def example(
     rest: str = "Conv2DBackpropFilter",
 ) -> Verdict:  # fmt: skip
     """A frozen teacher takes 20 of 30 ms of compute in each of four epochs."""
-    return check(frozen, Operations.training(30.0, *frozen.rows, rest=rest), memory, dispatch)
+    return check(frozen, training_step(30.0, *frozen.rows, rest=rest), memory, dispatch)
 
 
 sick = example

@@ -27,13 +27,13 @@ def example(
 ) -> Verdict:  # fmt: skip
     """A convolution in 8 groups takes as long as a regular one of the same size."""
     grouped = convolution("conv2d_1", groups, grouped_ms)
-    operations = Operations.training(total_ms, grouped, convolution("conv2d", 1, regular_ms), rest="ReluGrad")
+    operations = training_step(total_ms, grouped, convolution("conv2d", 1, regular_ms), rest="ReluGrad")
     hardware = Hardware(DeviceKind.GPU, "example", peak_flop_s=peak_flop_s)
     return check(GroupedConvolutions.measure(operations), operations, hardware)
 
 
 def applied_to(kind: DeviceKind, *rows: OperationTime) -> Verdict:
-    operations = Operations.training(30.0, *rows, rest="ReluGrad")
+    operations = training_step(30.0, *rows, rest="ReluGrad")
     return applied(check, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
 
 

@@ -27,14 +27,14 @@ def one_group(
 def example(  # noqa: PLR0913 - one argument for each fact of the rule
     *groups: OperationGroup, step: Breakdown | None = None, left: Mapping[str, float] | None = None,
     subjects: frozenset[str] = frozenset(), lines: HostLines | None = None, unnamed: str = "",
-    calls: LayerCalls | None = None, loops: LoopWork | None = None, model: StepModel | None = None,
+    loops: LoopWork | None = None, model: StepModel | None = None,
     forms: CheaperForms | None = None, optimizer: OptimizerWork | None = None,
 ) -> Verdict:  # fmt: skip
     """Repeating a tensor takes 20 of 40 ms, where reading and writing it takes 0.4 ms."""
     unexplained = Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects)
     found = OperationGroups(groups or (() if unnamed else (one_group(),)), unnamed)
     facts = (unexplained, step or Breakdown.of(device=38.0, host=2.0), found)
-    return hot_operation.check(*facts, lines, calls, loops, model, forms, optimizer)
+    return hot_operation.check(*facts, lines, loops, model, forms, optimizer)
 
 
 def group(kind: str = "Unique", time_ms: float = 10.0, least: float | None = 0.1, *rest: float, **more: Any) -> Any:
@@ -66,15 +66,6 @@ def group_of(names: tuple[str, ...], kind: str, ms: float, layer: str = "", **mo
     return OperationGroup(type=kind, at=AT, layers=(layer,) if layer else (), rows=rows, least_ms=more.get("least"))
 
 
-def called(repeated_ms: float | None) -> LayerCalls:
-    """A layer that helpers of lines 30 and 31 call twice, from line 22."""
-    calls = tuple(
-        LayerCall(f"dense_{n}", script(22), script(30 + n), ms, (f"dense_{n}/MatMul",))
-        for n, ms in enumerate([repeated_ms or 1.0] * 2)
-    )
-    return LayerCalls((CalledLayer("dense", calls, (calls,) if repeated_ms else ()),))
-
-
 def layer(**more: Any) -> OperationGroup:
     return group_of(("dense_1/MatMul",), "MatMul", 10.0, "dense", **more)
 
@@ -87,11 +78,6 @@ def compiled(*, by_xla: bool) -> Verdict:
 def for_metrics(ms: float) -> Verdict:
     more: dict[str, Any] = {"only_metrics": True, "metrics": ("auc",)}
     return check(*(group(name, ms, 0.9 * ms, **more) for name in ("Cast", "Tile")))
-
-
-def repeated(ms: float) -> Verdict:
-    """Judge two calls of a layer on the same input, of which the first cannot be left out."""
-    return check(group_of(("dense_0/MatMul", "dense_1/MatMul"), "MatMul", ms, "dense"), calls=called(ms))
 
 
 def two(left: float, tracing: TracingCost | None = None) -> Verdict:
@@ -135,9 +121,6 @@ def test_verdicts(told: Cases) -> None:
     told["Python in the graph"] = check(group("PyFunc", least=None))
     told["a matmul is not moved to the input pipeline"] = check(group("MatMul", 20.0, 2.0))
     told["what only metrics use counts together, from a twentieth on"] = for_metrics(1.0), for_metrics(0.99)
-    told["what depends on constants only is computed once"] = check(group("Range", 10.0, 9.0, inputs=frozenset()))
-    told["repeating a computation is as severe as its time"] = repeated(8.0), repeated(2.0), repeated(1.9)
-    told["a layer that is called twice on other inputs"] = check(layer(), calls=called(None))
     told["an unrolled GRU of Keras, and operations that are called directly"] = check(layer(calls=2000.0))
     told[...] = check(layer(calls=2000.0, made={"direct": True}))
 

@@ -12,7 +12,7 @@ def example(kept: float = 10 / 64, *, total: float = 240.0, kind: DeviceKind = D
     to = (None, round(64 * kept), 16000)
     one = SelectedProduct(EXAMPLE_LOGITS, (EXAMPLE_LOGITS, GRADIENT), kept, (None, 64, 16000), to, script(35))
     device = Device(kind, visible=1, used=1)
-    return check(SelectedProducts((one,)), Operations.training(total, *one.rows), device)
+    return check(SelectedProducts((one,)), training_step(total, *one.rows), device)
 
 
 sick = example
@@ -100,8 +100,3 @@ def test_selections(told: Cases) -> None:
     told["a normalization between, whose operations are not known to be of rows alone"] = selected(
         *DENSE, mean, less, op("last", "StridedSlice", [9], LAST, LOGITS)
     )
-    (one,) = found(*DENSE, op("last", "StridedSlice", [7], LAST, LOGITS))
-    nbytes = dict(one.matrices)[one.product.name]
-    told["reading the matrix takes its time, however few rows there are"] = [
-        (nbytes, *(one.left(one.product, rate) for rate in (None, nbytes * 2e3, nbytes * 1.0)))
-    ]

@@ -20,7 +20,7 @@ def example(*, back: bool = True) -> Verdict:
         row = took(name, "Transpose", 2.0, layer=layer, at=at, operation=graph)
         conversions.append(Conversion(graph, to_last, (row,)))
     rows = [row for conversion in conversions for row in conversion.rows]
-    operations = Operations.training(30.0 + 2.0 * len(rows), *rows)
+    operations = training_step(30.0 + 2.0 * len(rows), *rows)
     return layout_change.check(Layouts(tuple(conversions)), operations, Hardware(DeviceKind.CPU, "example"))
 
 

@@ -13,7 +13,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """The gradient takes a tenth of the compute time of a GPU."""
     row = took(NAME, kind, time_ms, ran=(ran,), layer="pool", at=script(17))
-    return check(Operations.training(30.0, row), hardware)
+    return check(training_step(30.0, row), hardware)
 
 
 sick = example
@@ -28,7 +28,7 @@ def test_verdicts(told: Cases) -> None:
     told["3 % of the compute, and less"] = example(0.9), example(0.89)
     told["on a CPU Eigen's gradient is slow"] = example(12.0, f"{NAME}:MaxPoolGrad", hardware=CPU)
     average = took(NAME, "AvgPoolGrad", 12.0)
-    told["the gradient of average pooling"] = applied(check, Operations.training(30.0, average), CPU)
+    told["the gradient of average pooling"] = applied(check, training_step(30.0, average), CPU)
     row = took("select-and-scatter.3", "select-and-scatter", 9.0)
     rest = took("transpose(jvp(conv))", "convolution", 30.0)
     told["XLA searches the maxima again"] = applied(check, Operations((row, rest)), Hardware(DeviceKind.TPU, "x"))

@@ -17,7 +17,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Every image has another size: all steps search, and 11 of 12 ms of a convolution are only tried."""
     row = took("conv/Conv2D", "Conv2D", conv_ms)
-    operations = Operations.training(conv_ms + 4.0, row, rest="ReluGrad")
+    operations = training_step(conv_ms + 4.0, row, rest="ReluGrad")
     return check(searches, Breakdown.of(host=2.0, device=conv_ms + 4.0), operations, padding, None)
 
 

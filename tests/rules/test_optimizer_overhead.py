@@ -12,7 +12,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """A thousand small operations take a fifth of the compute time of a GPU."""
     small = [took(f"adam/Mul_{n}", "Mul", 0.003) for n in range(number)]
-    operations = Operations.training(15.0, *(rows or small))
+    operations = training_step(15.0, *(rows or small))
     step = Breakdown.of(device=operations.total_ms, host=host_ms)
     return check(OptimizerWork.measure(operations), operations, hardware, step)
 
@@ -44,6 +44,6 @@ def test_verdicts(told: Cases) -> None:
     told["on a CPU with 5,000 of the host's 5,001 operations"] = example(many(5000.0), hardware=CPU, host_ms=60.0)
     for name in ("model/sgd_like/Mul", "adam", "model/adamant/Mul"):
         told[f"{name} is not in an optimizer's scope"] = example(row(3.0, name=name))
-    operations = Operations.training(15.0, row(3.0))
+    operations = training_step(15.0, row(3.0))
     work, step = OptimizerWork.measure(operations), Breakdown.of(device=15.0)
     told["on a TPU XLA has fused them"] = applied(check, work, operations, TPU, step)

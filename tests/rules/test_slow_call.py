@@ -35,7 +35,7 @@ def summarized(calls: float, device_ms: float = 6.0, **more: Any) -> Verdict:
         took("Merge/MergeSummary", "MergeSummary", 2.0, at=SET, calls=calls),
     )
     step = Breakdown.of(between=10.0, device=device_ms, input=4.0)
-    return example(operations=Operations.training(20.0, *rows), breakdown=step, **more)
+    return example(operations=training_step(20.0, *rows), breakdown=step, **more)
 
 
 sick = described(

@@ -1,8 +1,8 @@
 """slow-storage: reads across a network that wait, and what only looks like it."""
 
 from tests.rules.kit import *
+from tfdoctor.facts.input.file_reads import FileReads
 from tfdoctor.rules.files.slow_storage import LITTLE_MORE, MOST_READS, PRECONDITIONS, check
-from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
 
 NFS = SourceFiles(1024, "NFS")
 
@@ -10,7 +10,7 @@ NFS = SourceFiles(1024, "NFS")
 def example(
     *stages: StageTime, threads: float = 8.0, work: float = 320.0, wait: float = 30.0,
     files: SourceFiles | Unavailable = SourceFiles(1024, "gs://"),
-    cores: Cores | Unavailable = Cores(16.0, busy=1.5), rate: ReadRate | None = None,
+    cores: Cores | Unavailable = Cores(16.0, busy=1.5), rate: FileReads | None = None,
 ) -> Verdict:  # fmt: skip
     """Eight threads are in reads for 40 ms of each step of 42 ms, and the run keeps 1.5 cores busy."""
     opener = "Root::Prefetch::ParallelInterleaveV4"
@@ -20,8 +20,8 @@ def example(
     return PRECONDITIONS[0](breakdown) or check(pipeline, breakdown, files, cores, rate)
 
 
-def read_in(window: TracedWindow | None) -> ReadRate:
-    return chart(trace([]), recording(manifest=manifest(window=window))).fact(ReadRate)
+def read_in(window: TracedWindow | None) -> FileReads:
+    return chart(trace([]), recording(manifest=manifest(window=window))).fact(FileReads)
 
 
 sick = example
@@ -50,5 +50,5 @@ def test_verdicts(told: Cases) -> None:
     line = Dataset(id=1, kind="_ParallelMapDataset", at=script(9))
     stage = StageTime.of("Root::ParallelMapV2", 400.0, 8.0, reading_ms=320.0, reads=32.0, dataset=line)
     told["whole files are read by a function which does other work too"] = example(stage, files=NFS)
-    rate = ReadRate(80e6, 131_072.0)
+    rate = FileReads(160_000_000, 1_220, 2.0)
     told["bytes are told of mounts alone"] = example(files=NFS, rate=rate), example(rate=rate)

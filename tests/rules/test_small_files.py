@@ -1,15 +1,15 @@
 """small-files: a file is opened for each example, while the step waits for input."""
 
 from tests.rules.kit import *
+from tfdoctor.facts.input.file_reads import FileReads
 from tfdoctor.rules.files.small_files import PRECONDITIONS, check
-from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
 MAPPED = Dataset(id=1, kind="_MapDataset", at=script(20))
 
 
 def example(
     *stages: StageTime, files: FileList | None = FileList(count=10_000, nbytes=3_000), wait: float = 30.0,
-    sizes: ReadSizes | Unavailable = Unavailable("not recorded"), functions: MapFunctions | None = None,
+    sizes: FileReads | Unavailable = Unavailable("not recorded"), functions: MapFunctions | None = None,
 ) -> Verdict:  # fmt: skip
     """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
     reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
@@ -41,8 +41,10 @@ def test_verdicts(told: Cases) -> None:
     told["reading that does not limit the pipeline"] = example(slow, quick)
     counters = Unavailable("the read counters of the process were not recorded")
     told["files that were not recorded"] = example(stage(), files=None, sizes=counters)
-    told["what was read shows the size of unlisted files"] = example(stage(), files=None, sizes=ReadSizes(100_000))
-    told[...] = example(stage(), files=None, sizes=ReadSizes(100_001))
+    told["what was read shows the size of unlisted files"] = example(
+        stage(), files=None, sizes=FileReads(200_000, 2, files=2)
+    )
+    told[...] = example(stage(), files=None, sizes=FileReads(200_002, 2, files=2))
     for name, types, batch in (
         ("records of a whole batch are decoded at once", ("ReadFile", "DecodeRaw", "Cast"), 50),
         ("images are decoded one by one", ("ReadFile", "DecodeJpeg"), 50),
@@ -62,10 +64,10 @@ READS = line("worker", *(("f/ReadFile:ReadFile", at, at + 0.5) for at in range(8
 OTHER = line("worker", ("f/DecodeRaw:DecodeRaw", 0, 1))
 
 
-def measured(nbytes: int | None, calls: int | None, *, reads: bool = True, recorded: bool = True) -> ReadSizes:
+def measured(nbytes: int | None, calls: int | None, *, reads: bool = True, recorded: bool = True) -> FileReads:
     window = TracedWindow(read_bytes=nbytes, read_calls=calls)
     kept = recording(manifest=manifest(window=window if recorded else None))
-    return ReadSizes.measure(kept, trace(host=[READS, OTHER] if reads else [OTHER]))
+    return FileReads.measure(kept, trace(host=[READS, OTHER] if reads else [OTHER]))
 
 
 @golden_cases
@@ -73,5 +75,5 @@ def test_read_sizes(told: Cases) -> None:
     told["a file has at most its share of the bytes"] = measured(8_000, 8)
     told["counters that were not recorded"] = lambda: measured(None, None)
     told["a window that was not recorded"] = lambda: measured(8_000, 8, recorded=False)
-    told["fewer system calls than files"] = lambda: measured(8_000, 7)
+    told["fewer system calls than files"] = example(stage(), files=None, sizes=FileReads(8_000, 7, files=8))
     told["no operation that reads whole files"] = lambda: measured(8_000, 8, reads=False)

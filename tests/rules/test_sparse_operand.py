@@ -11,7 +11,7 @@ def example(
     row = took("gcn/MatMul", "MatMul", time_ms, at=script(31))
     most = max(1, round(2708 * density)) if fullest is None else fullest
     operand = SparseOperand("matrix", (2708, 2708), Zeros(1.0 - density, most, diagonal), (row,))
-    return check(SparseOperands((operand,)), Operations.training(110.0, row))
+    return check(SparseOperands((operand,)), training_step(110.0, row))
 
 
 sick = example

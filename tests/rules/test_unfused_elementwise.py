@@ -9,7 +9,7 @@ def example(
 ) -> Verdict:
     """Twenty elementwise operations take a third of the compute time of a GPU."""
     rows = [took(f"{scope}/mul_{n}", "Mul", total / number, layer=layer) for n in range(number)]
-    operations = Operations.training(30.0, *rows)
+    operations = training_step(30.0, *rows)
     program = Program(layers=(Layer(name="bn", kind="BatchNormalization"),))
     work = OptimizerWork.measure(operations)
     return check(operations, work, Hardware(kind, "example"), program)
@@ -24,7 +24,7 @@ def test_verdicts(told: Cases) -> None:
     told["ten operations take a third of the time, and nine"] = [example(number=number) for number in (10, 9)]
     told["a tenth of the compute time, and less"] = example(3.0 + 1e-09, number=10), example(2.9, number=10)
     told["on a CPU only a trial shows the gain"] = example(kind=DeviceKind.CPU)
-    rows = Operations.training(30.0)
+    rows = training_step(30.0)
     work, tpu = OptimizerWork.measure(rows), Hardware(DeviceKind.TPU, "x")
     told["on a TPU XLA fuses them"] = applied(check, rows, work, tpu)
     told["batch normalizations belong to another rule"] = example(layer="bn")

@@ -12,7 +12,7 @@ DROPPED = DroppedWork(60, script(28), of_gradients=True, rows=(GRADIENT, UPDATE)
 
 def example(dropped: DroppedWork = DROPPED, total: float = 198.0) -> Verdict:
     """The gradients of a backbone are multiplied by 0 at line 28, to freeze it."""
-    return check(dropped, Operations.training(total, *dropped.rows))
+    return check(dropped, training_step(total, *dropped.rows))
 
 
 def rows(text: str) -> tuple[tuple[str, str, str], ...]:

@@ -12,7 +12,7 @@ SERVING = UselessWork(("adam",), script(17), (UPDATE,), (GRADIENT,))
 
 def example(useless: UselessWork = SERVING, total: float = 14.0) -> Verdict:
     """Half of the compute time is for the optimizer of an encoder, whose rate is 0."""
-    return check(useless, Operations.training(total, *useless.updates, *useless.gradients))
+    return check(useless, training_step(total, *useless.updates, *useless.gradients))
 
 
 sick = example

@@ -56,7 +56,11 @@ class CallRule(Record, kw_only=True):
         small = small_calls(calls, self.call, phases.at(self.phase))
         called = [self._called(one) for one in small if one.work == CALL or one.call in made]
         groups, turns = line_groups(phases.at(self.phase, *self.after)), Counter(one.phase for one in phases.spans)
-        loops = [self._loop(one, turns[one.phase]) for one in groups if one.at and _one_by_one(one)]
+        loops = [
+            self._loop(one, turns[one.phase])
+            for one in groups
+            if one.at and one.work in {CalledWork.MODEL, *ONE_BY_ONE} and any(line.repeats for line in one.lines)
+        ]
         least_ms = max(limits.least_ms, limits.share * phases.total_ms)
         slow = SlowPlaces.of(phases, [*called, *loops], least_ms)
         own = [place.call for place in slow.places if place.call]
@@ -104,8 +108,3 @@ class CallRule(Record, kw_only=True):
         if self.outside_fit:
             return f"{text}, of it {milliseconds(taken_ms)} in {number_of} outside of fit"
         return f"{text} in {number_of}{f', {milliseconds(taken_ms / times)} each' if times > 1 else ''}"
-
-
-def _one_by_one(group: LineGroup) -> bool:
-    works = group.work is CalledWork.MODEL or group.work in ONE_BY_ONE
-    return works and any(line.repeats for line in group.lines)

@@ -1,4 +1,4 @@
-"""Shapes of a run without program record, from what the profiler wrote beside operations and memory."""
+"""Shapes of a run without program record, from what the profiler wrote beside operations."""
 
 from tests.facts.kit import *
 from tfdoctor.facts.operations.loop_work import independent
@@ -14,15 +14,9 @@ def kernel(operation: str, shape: str, start: float = 0) -> Row:
     return ("volta_sgemm_nn", start, start + 1, {"tf_op": operation, "shape": shape})
 
 
-def allocation(operation: str, shape: str, dtype: int = 1, at: float = 0) -> Row:
-    stats = {"tf_op": operation, "shape": shape, "data_type": dtype}
-    return ("MemoryAllocation", at, at, stats)
-
-
-def measured(*kernels: Row, memory: tuple[Row, ...] = ()) -> OperationTime:
+def measured(*kernels: Row) -> OperationTime:
     gpu: Machine = v100(line("Stream #1", *kernels))
-    host: list[Any] = [markers(1, 100), line("tf_Compute", *memory)]
-    (row,) = chart(trace(host, gpus=[gpu])).fact(Operations).rows
+    (row,) = chart(trace([markers(1, 100)], gpus=[gpu])).fact(Operations).rows
     return row
 
 
@@ -41,14 +35,8 @@ def test_a_products_flops_and_dimensions(
     assert row.precision == ("float16" if "half" in shapes[0] and len(shapes) == 1 else "float32")
 
 
-def test_a_convolution_needs_its_result_from_memory() -> None:
-    one, result = kernel("m/c/Conv2D:Conv2D", f"({X};{W})"), allocation("m/c/Conv2D", Y)
-    scratch = allocation("m/c/Conv2D", "[2,10,10,3]")  # beside a result cannot be told from it
-    workspace = allocation("m/c/Conv2D", "[1048576]", dtype=4)
-    given = ((), (result,), (result, scratch), (result, workspace))
-    found = [measured(one, memory=memory) for memory in given]
-    assert [row.flops for row in found] == [None, CONVOLUTION, None, CONVOLUTION]
-    assert found[1].nbytes == 4 * (2 * 8 * 8 * 3 + 3 * 3 * 3 * 16 + POSITIONS * 16)
+def test_a_convolution_needs_its_result_which_a_trace_lacks() -> None:
+    assert measured(kernel("m/c/Conv2D:Conv2D", f"({X};{W})")).flops is None
 
 
 def test_a_trace_without_shapes_has_none() -> None:

@@ -167,7 +167,7 @@ def packages_of_the_cpu_are_apart() -> object:
     return meters(window(110, 120), *trained(), *rows)
 
 
-# The calls of layers: which line makes them, and which compute the same.
+# The calls of layers.
 
 X: Any = ["float32", [8, 4]]
 
@@ -182,53 +182,9 @@ def of_graphs(graphs: list[Any], **more: Any) -> LayerCalls:
     return LayerCalls.measure(program, Operations(ran))
 
 
-def start() -> list[dict[str, Any]]:
-    """The batch, the variable, and a value of the batch at place 2."""
-    batch, kernel = (graph_operation(name, "Placeholder", [], [X], computes="p") for name in ("batch", "kernel"))
-    return [batch, kernel, graph_operation("value", "Sin", [X], [X], computes="sin", **{"from": [0]})]
-
-
-def call(number: int, source: int, read: str = "read", shift: int = 0, **more: Any) -> list[dict[str, Any]]:
-    """Two operations of the layer: the variable's value and a product."""
-    name = f"net_{number}/dense_{number}"
-    of = {"at": ["train.py", 22], "by": ["train.py", 30 + number], "layer": "dense"}
-    product = {"computes": "mm", "from": [source, 3 + 2 * number + shift], **of, **more}
-    return [
-        graph_operation(f"{name}/Read", "ReadVariableOp", [X], [X], computes=read, **of, **{"from": [1]}),
-        graph_operation(f"{name}/MatMul", "MatMul", [X, X], [X], **product),
-    ]
-
-
 def called(found: LayerCalls) -> object:
-    """The layers that are called, by the scopes of their calls and of those that repeat another one."""
-    return [
-        {
-            "calls": {call.scope: (call.at, call.by) for call in one.calls},
-            "repeated": tuple(call.scope for call in one.repeated),
-            "ms": one.repeated_ms,
-        }
-        for one in found.layers
-    ]
-
-
-def twice(second: list[dict[str, Any]], *between: dict[str, Any]) -> object:
-    return called(measured(*start(), *call(0, 2), *between, *second))
-
-
-WRITE = graph_operation("write", "AssignVariableOp", [X, X], [], computes="", **{"from": [1, 0]})
-OF_GRADIENT = graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")
-AGAIN = graph_operation("again", "Sin", [X], [X], computes="sin", **{"from": [0]})
-
-told[twice] = {
-    "calls have their lines and callers, and another tensor is not equal": (call(1, 0),),
-    "calls on the same value are equal": (call(1, 2),),
-    "another result of the same operation is not": (call(1, 2, ports=[1, 0]),),
-    "nor is one without attributes, or whose results differ": (call(1, 2, read=""),),
-    "a variable that is written in between has another value": (call(1, 2, shift=1), WRITE),
-    # A helper that concatenates its arguments makes another operation in each call.
-    "equal values of different operations are equal inputs": (call(1, 5, shift=1), AGAIN),
-    "one call and its gradient are no calls of interest": ([OF_GRADIENT],),
-}
+    """The layers that are called twice or more, by the operations of their calls."""
+    return found.layers
 
 
 def scoped(name: str, kind: str = "MatMul") -> dict[str, Any]:
@@ -271,7 +227,7 @@ AT = Location("train.py", 7)
 
 
 def groups(*rows: OperationTime, hardware: Hardware = GPU, program: Program | None = None) -> object:
-    found = OperationGroups.measure(Operations(rows), hardware, program, AllocatedResults(), None).groups
+    found = OperationGroups.measure(Operations(rows), hardware, program, None).groups
     return [fields(one, "type at layers loop loop_at ms calls each_ms least_ms attained missing") for one in found]
 
 
@@ -306,6 +262,9 @@ told[lambda hardware, program, *rows: groups(*rows, hardware=hardware, program=p
 }
 
 
+UNSIZED = "shapes unknown"
+
+
 def flat(shape: Shape, layer: str = "") -> OperationTime:
     tensors = (("float32", shape),)
     graph = Operation(name="Cumsum", type="Cumsum", inputs=tensors, outputs=tensors)
@@ -313,16 +272,10 @@ def flat(shape: Shape, layer: str = "") -> OperationTime:
     return OperationTime(name="Cumsum", type="Cumsum", ms=1.0, ran=ran, nbytes=128.0, operation=graph, layer=layer)
 
 
-@cases((flat((None, 8), "d"), 128.0), (flat((16,)), 128.0), (flat((None,), "d"), None), (flat((None, 8)), None))
-def test_open_dimensions_are_the_batch_in_layers_only(row: OperationTime, nbytes: float | None) -> None:
-    assert AllocatedResults().sized(row).nbytes == nbytes
-
-
-def test_allocations_show_the_bytes_of_open_shapes() -> None:
-    stats = {"tf_op": "f/Cumsum", "shape": "[131072]", "data_type": 1, "requested_bytes": 524288}
-    rows = [("MemoryAllocation", float(n), float(n), stats) for n in range(3)]
-    results = chart(trace(host=[line("tf_Compute", *rows)])).fact(AllocatedResults)
-    assert results.sized(flat((None,))).nbytes == 2 * 524288
+@cases((flat((None, 8), "d"), ""), (flat((16,)), ""), (flat((None,), "d"), UNSIZED), (flat((None, 8)), UNSIZED))
+def test_open_dimensions_are_the_batch_in_layers_only(row: OperationTime, missing: str) -> None:
+    (group,) = OperationGroups.measure(Operations((replace(row, type="Sub"),)), GPU, None, None).groups
+    assert group.missing == missing
 
 
 # What depends on the examples alone: through frozen weights, and not through trained or random ones.

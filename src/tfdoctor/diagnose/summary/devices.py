@@ -7,7 +7,6 @@ from tfdoctor.facts.gpu.activity import CLEAR, PAGEABLE, PINNED, UNKNOWN, Collec
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleGaps
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.steps.steps import STEP, RoundUnit
-from tfdoctor.facts.tpu.operations import Padding, TpuOperations
 from tfdoctor.facts.tpu.time import COPIES, CopyPlace, TpuLaunches, TpuTime
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import Quantity, bandwidth, count, ms, nbytes, ratio
@@ -92,22 +91,6 @@ def tpu_time(chart: Chart) -> tuple[Measure, ...]:
     if time is None:
         return ()
     rows = [*_core(time)]
-    if operations := chart.get(TpuOperations):
-        rows += [
-            ("MXU utilization during compute", ratio, operations.mxu_use),
-            ("memory-bound operations", ms, operations.memory_bound_ms),
-            ("matmuls with float32 operands", ms, operations.float32_ms or None),
-        ]
-    if padding := chart.get(Padding):
-        side, tiles = padding.side, ", ".join(" x ".join(map(str, tile)) for tile in padding.tiles)
-        depth = f"useful share of the matmul depth (the rest pads to {side}; without convolutions)"
-        stored = f"useful share of the matmul arrays in memory (the rest pads to tiles: {tiles})"
-        rows += [
-            (f"useful share of the matmul width (the rest pads to {side})", ratio, padding.useful),
-            (depth, ratio, padding.depth_useful),
-            (stored, ratio, padding.stored_useful),
-            ("matmuls of unknown shape", ms, padding.unknown_ms or None),
-        ]
     if launches := chart.get(TpuLaunches):
         rows += [
             ("time between program runs (whole trace)", ms, launches.between_ms),

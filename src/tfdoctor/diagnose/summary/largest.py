@@ -90,7 +90,7 @@ def _rated(place: LargePlace) -> float:
 def _repeated(chart: Chart, trains: Lines) -> tuple[dict[Location, LargePlace], dict[Location, float]]:
     """Return the innermost line below which a step calls the same layers again and again, and their ms by line."""
     layers, groups = chart.get(LayerCalls), chart.get(OperationGroups)
-    calls = {one.name: one.calls for one in layers.layers if len(one.calls) >= SEVERAL} if layers else {}
+    calls = {name: made for name, made in layers.layers.items() if len(made) >= SEVERAL} if layers else {}
     rows = [row for group in groups.groups for row in group.rows if row.layer in calls] if groups else []
     kept = kept_of(chart)(Stage.DEVICE)
     leading = [(line, row) for row in rows for line in takewhile(lambda at: at not in trains, row.around)]
@@ -101,7 +101,7 @@ def _repeated(chart: Chart, trains: Lines) -> tuple[dict[Location, LargePlace], 
     at = min(most, key=lambda line: by_line[line])
     below = [row for line, row in leading if line == at]
     longest, names = next(iter(summed((row.layer, row.ms) for row in below))), {row.built for row in below}
-    times = sum(not names.isdisjoint(call.operations) for call in calls[longest])  # those that the line leads to
+    times = sum(not names.isdisjoint(call) for call in calls[longest])  # those that the line leads to
     place = LargePlace(at=at, what="", phase=Phase.STEPS, part=Stage.DEVICE, ms=by_line[at], times=times)
     return {at: place}, summed((row.at, kept * row.ms) for row in below if row.at)
 

@@ -69,8 +69,7 @@ def machine(chart: Chart) -> Iterator[tuple[str, str]]:
         value = getattr(program.settings, key) if program else None
         yield name, "none" if value == NO_STRATEGY else "" if value is None else str(value)
     if onednn := chart.get(OneDnn):  # what ran the matmuls of a CPU, and on how many threads
-        best = f"up to {onednn.instructions}" if onednn.instructions else onednn.why_unknown
-        yield "oneDNN", f"{percent(onednn.share)} of the matmul and convolution time; {best}"
+        yield "oneDNN", f"{percent(onednn.share)} of the matmul and convolution time"
         if threads := chart.get(Threads):
             heaviest = list(threads.by_type.items())[:3]
             text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)

@@ -116,17 +116,6 @@ class Dataflow(Record, eq=False, dict=True):
                 chosen.add(one.name)
         return frozenset(chosen)
 
-    def sources(self, name: str) -> Sources:
-        """Return what an operation is computed from; empty is constants only."""
-        if name not in self._computed_from:  # it comes before its inputs
-            found = {*map(self.adds, reached((name,), self._before))}
-            self._computed_from[name] = frozenset(source for source in found if source is not None)
-        return self._computed_from[name]
-
-    @cached_property
-    def _computed_from(self) -> dict[str, Sources]:
-        return self.computed_from()
-
     def computed_from(self, fixed: Collection[str] = ()) -> dict[str, Sources]:
         """Return what operations are computed from, by one pass; without those that come before their inputs.
 

@@ -7,7 +7,7 @@ from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import TYPES
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.terms.units import ratio
-from tfdoctor.terms.verdict import Measure
+from tfdoctor.terms.verdict import Cell, Measure
 
 # The end of the names of operations that ran on the host, "name:type"; kernels' names have none.
 OF_HOST = re.compile(r"[^:]:\w+$")
@@ -61,6 +61,11 @@ class OperationTime(Record, kw_only=True):
     def flop_s(self) -> float:
         """The FLOP rate that it reaches; 0 is unknown."""
         return (self.flops or 0.0) * self.calls / (self.ms * 1e-3)
+
+    def least_ms(self, bytes_s: float | None, flop_s: float | None) -> float:
+        """Return the time that its bytes and FLOPs need at these rates, in ms per step; 0 is unknown."""
+        moving = (self.nbytes or 0.0) / bytes_s if bytes_s else 0.0
+        return max(moving, (self.flops or 0.0) / flop_s if flop_s else 0.0) * self.calls * 1e3
 
     def scaled(self, scales: float, bound: Bound = Bound.EXPECTED) -> Effect:
         """Return the effect of a change after which it takes ``scales`` times as long."""
@@ -153,8 +158,13 @@ def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:
     return sorted((LayerTime(name, tuple(group)) for name, group in groups.items()), key=lambda layer: -layer.ms)
 
 
-def layer_table(rows: Iterable[OperationTime], *, types: bool = True, most: int | None = None) -> Table:
-    """Return the table of operations by layer, of the first ``most`` layers alone, with the operations' types."""
+def layer_table(
+    rows: Iterable[OperationTime],
+    *columns: tuple[str, Callable[[LayerTime], Cell | None]],
+    types: bool = True,
+    most: int | None = None,
+) -> Table:
+    """Return the table of operations by layer, of the first ``most`` layers alone, with ``types`` of operations."""
     of_types = ("operation types", lambda layer: ", ".join(sorted({row.type for row in layer.rows})))
     return Table.of(
         by_layer(rows),
@@ -163,6 +173,7 @@ def layer_table(rows: Iterable[OperationTime], *, types: bool = True, most: int 
         *([of_types] if types else []),
         ("number of operations", lambda layer: count(len(layer.rows))),
         ("time per step", lambda layer: ms(layer.ms)),
+        *columns,
         most=most,
     )
 

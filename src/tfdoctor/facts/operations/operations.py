@@ -74,12 +74,6 @@ class Operations(Record):
         """The time of all operations, in ms per step."""
         return sum(row.ms for row in self.rows)
 
-    @classmethod
-    def training(cls, total_ms: float, *rows: OperationTime, rest: str = "Conv2DBackpropFilter") -> Self:
-        """Build a step with a gradient of type ``rest`` that takes what is left, for examples and tests."""
-        left = total_ms - sum(row.ms for row in rows)
-        return cls((*rows, OperationTime(name="gradient_tape/model/rest", type=rest, ms=left)))
-
     def of(self, names: Container[str]) -> tuple[OperationTime, ...]:
         """Return those of the program that have these names there; an instruction of XLA's is none of it."""
         built = ((row, row.operation) for row in self.rows)
@@ -224,8 +218,7 @@ class Roofline(Record):
             )
         floors = {}
         for row in operations.rows:
-            moved = (row.nbytes or 0.0) * (1.0 if row.precision in HALVES else FEWEST_BYTES)
-            memory = moved / rate if rate and moved >= LARGE else 0.0
-            compute = (row.flops or 0.0) / peak if peak else 0.0
-            floors[row.name] = min(row.ms, max(memory, compute) * row.calls * 1e3)
+            moved = 1.0 if row.precision in HALVES else FEWEST_BYTES  # share of its bytes
+            bounds = rate and (row.nbytes or 0.0) * moved >= LARGE
+            floors[row.name] = min(row.ms, row.least_ms(rate / moved if rate and bounds else None, peak))
         return cls({name: ms for name, ms in floors.items() if ms})

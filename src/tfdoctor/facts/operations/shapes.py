@@ -1,8 +1,7 @@
 """Operations' shapes as the trace contains them, and how much an operation computes and moves by its shapes.
 
 For runs without a program record: the profiler writes the shapes of an operation's inputs with it at higher tracer
-levels (`shape`, "(float[32,64,64,3];float[3,3,3,128])"), and those of its allocations, results included, as memory
-events.
+levels (`shape`, "(float[32,64,64,3];float[3,3,3,128])").
 """
 
 from tfdoctor.facts.kit import *
@@ -10,62 +9,35 @@ from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE, MATMULS, base_type
 from tfdoctor.facts.run.program import Operation, Program, Tensor
 from tfdoctor.facts.run.xla_operations import XlaOperations
-from tfdoctor.facts.timeline.host_events import is_named, operation_label
+from tfdoctor.facts.timeline.host_events import operation_label
 from tfdoctor.trace.names import STREAM_PREFIX
 
 # A tensor as the profiler writes it; "?" or other texts instead of sizes are unknown.
 TENSOR_TEXT = re.compile(r"([a-z_]\w*)\[([\d,]*)\]")
 # TensorFlow's short names in these texts that differ from those of its Python types.
 TYPES = {"float": "float32", "half": "float16", "double": "float64"}
-# TensorFlow's numbers of the floating-point types (types.proto).
-FLOATS = {1: "float32", 2: "float64", 14: "bfloat16", 19: "float16"}
-MEMORY = "MemoryAllocation"
 Key = tuple[str, str]  # Name and type of an operation
 Sizes = tuple[int, ...]
 
 
 class TracedShapes(Record):
-    """Operations with the shapes of their inputs and, where unambiguous, of their result."""
+    """Operations with the shapes of their inputs; those of XLA's programs also with their results."""
 
     operations: Mapping[Key, Operation] = field(default_factory=dict)
 
     @classmethod
-    def measure(cls, trace: Trace, device: Device, xla_operations: XlaOperations) -> Self:
-        """Read the shapes with the device's work, the allocations on the host, and XLA's programs.
-
-        A matmul's result is known where it allocated only that: several may include scratch memory.
-        """
+    def measure(cls, device: Device, xla_operations: XlaOperations) -> Self:
+        """Read the shapes with the device's work, and XLA's programs."""
         inputs_of: dict[Key, tuple[Tensor, ...] | None] = {}
         for key, text in _shape_texts(device.busiest) if device.busiest else ():
             inputs = parse(text)
             if inputs_of.setdefault(key, inputs) != inputs:
                 inputs_of[key] = None  # its runs disagree
-        allocated: dict[str, set[Tensor]] = defaultdict(
-            set
-        )  # the floating-point tensors of two and more dimensions
-        for line in trace.host.lines if trace.host and any(inputs_of.values()) else ():
-            for name, shape, number in {*allocations(line, "shape", "data_type")}:
-                tensors = parse(f"{FLOATS.get(int(number or 0))}{shape}") or ()
-                allocated[name].update(tensor for tensor in tensors[:1] if len(tensor[1] or ()) > 1)
         known = {(one.name, one.type): one for one in xla_operations.operations.values()}
         for (name, kind), inputs in inputs_of.items():
             if inputs:
-                results = allocated[name] if kind in CONVOLUTIONS | MATMULS else ()
-                outputs = tuple(results) if len(results) == 1 else ()
-                known[name, kind] = Operation(name=name, type=kind, inputs=inputs, outputs=outputs)
+                known[name, kind] = Operation(name=name, type=kind, inputs=inputs)
         return cls(known)
-
-
-def allocations(line: Line, *stats: str) -> Iterator[tuple[Any, ...]]:
-    """Yield of each allocation the name of the operation ("": unknown), and its values of stats; None without."""
-    events = np.flatnonzero(is_named(line, MEMORY.__eq__))
-    if not len(events):
-        return
-    names = (str(name or "") for name in line.stats.values_of("tf_op", events))
-    columns = [line.stats.values_of(stat, events) for stat in stats]
-    for name, *values in zip(names, *columns, strict=True):
-        if name or values.count(None) < len(values):
-            yield (name, *values)
 
 
 def parse(text: str) -> tuple[Tensor, ...] | None:

@@ -146,11 +146,6 @@ FIRST_TENSOR_CORES = (7, 0)  # The compute capability of Volta, the first NVIDIA
 # Compute capabilities without Tensor Cores that compute float16 at twice the rate of float32; that of 6.1 is 1/64.
 # NVIDIA, CUDA C++ Programming Guide, throughput of native arithmetic instructions.
 FAST_FLOAT16 = frozenset([(5, 3), (6, 0), (6, 2)])
-# What Tensor Cores multiply, from which compute capability on; float32 stands for TF32.
-TENSOR_CORE_TYPES = {"float16": (7, 0), "int8": (7, 5), "uint8": (7, 5), "bfloat16": (8, 0), "float32": (8, 0)}
-# Compute capabilities whose Tensor Cores multiply float64 (A100, H100, B200).
-FP64_CORES = ((8, 0), (9, 0), (10, 0))
-
 # FLOP per compute unit and clock (float32 matmuls on the matrix cores, 16 bit dense), the factor for the plane's
 # memory bandwidth, and the type. Rates: AMD's data sheets, which they reproduce: MI100 184.6 and MI250X 383 TFLOP/s
 # (of two dies), MI300X 1307.4, MI355X 2516.6, in 16 bit. ROCm's plane counts two transfers per memory clock, where
@@ -163,9 +158,6 @@ AMD_RATES: dict[str, tuple[int, int, int, str]] = {
     "gfx942": (256, 2048, 2, "bfloat16"),
     "gfx950": (256, 4096, 2, "bfloat16"),
 }
-
-# What the matrix cores of AMD's CDNA multiply (CDNA 3 white paper; float64 from CDNA 2 on).
-AMD_TYPES = frozenset({"float16", "bfloat16", "float32", "float64", "int8"})
 
 # Parts of boards' names, and the boards' chips.
 AMD_BOARDS = (
@@ -191,8 +183,6 @@ class Hardware(Record):
     bandwidth_bytes_s: float | None = None
     cores: float | None = None  # that the run may use, on the host
     missing: str = ""
-    multiplies: frozenset[str] = frozenset()  # types that a GPU's unit takes, as tensors have them
-    strict: bool = False  # whether old libraries leave it unused for dimensions off the tile
     float32: Float32Time = FLOAT32  # what float32 saves of the time in float64
     reached: float = 1.0  # share of the peak above which no matmul was measured; 1 where none was
     without_unit: bool = False  # known to have none; else "" in matrix_unit stands for unknown
@@ -255,13 +245,10 @@ class Hardware(Record):
             now, then = now / 2 if capability >= (8, 0) else now, then / 2
         source = f"{now:g} FLOP per SM and clock now, {then:g} in {dtype}"
         scalar = SCALAR_RATES.get(capability)
-        types = {dtype for dtype, first in TENSOR_CORE_TYPES.items() if capability >= first}
-        types |= {"float64"} if capability in FP64_CORES else set()
         return replace(
             unknown, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
             sixteen_bit=SixteenBit(dtype, now / then, Bound.AT_MOST, source, scalar and scalar / then),
-            peak_flop_s=_peak(stats, then), multiplies=frozenset(types),
-            strict=capability < (8, 0), reached=REACHED.get(capability, 1.0),
+            peak_flop_s=_peak(stats, then), reached=REACHED.get(capability, 1.0),
         )  # fmt: skip
 
     @classmethod
@@ -287,7 +274,6 @@ class Hardware(Record):
         return cls(
             DeviceKind.GPU, name, "Matrix Core", SixteenBit(dtype, full / half, Bound.AT_MOST, source), None,
             _peak(stats, half), bandwidth * transfers if bandwidth else None, cores,
-            multiplies=AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
         )  # fmt: skip
 
 

@@ -1,6 +1,4 @@
-"""Layers in a step's graph: their calls that compute the same, and the forward pass of those that do not train."""
-
-from itertools import chain
+"""Layers in a step's graph: their calls, and the forward pass of those that do not train."""
 
 from tfdoctor.facts.input.cacheable import never_complete
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
@@ -15,43 +13,10 @@ from tfdoctor.trace.names import EAGER_OPERATION, GRADIENT
 BUILD = "build"  # The scope in which Keras makes the variables of a layer, by calling the layers inside it
 
 
-class LayerCall(Record):
-    """One call of a layer in the forward pass."""
-
-    scope: str  # of its operations: "sequential_3/dense_1"
-    at: Location | None  # the user's innermost line that leads to the call
-    by: Location | None  # the user's line that calls the function of ``at``
-    ms: float = 0.0  # of its operations that ran, per training step
-    operations: tuple[str, ...] = ()  # these operations
-
-    @property
-    def place(self) -> Location | None:
-        """The outer line, which tells the calls of one function apart; else the inner one."""
-        return self.by or self.at
-
-
-class CalledLayer(Record):
-    """A layer that one step calls twice or more; ``equal`` are the calls that compute the same."""
-
-    name: str
-    calls: tuple[LayerCall, ...]
-    equal: tuple[tuple[LayerCall, ...], ...] = ()
-
-    @property
-    def repeated(self) -> tuple[LayerCall, ...]:
-        """The calls that compute again what an earlier one did."""
-        return tuple(chain.from_iterable(calls[1:] for calls in self.equal))
-
-    @property
-    def repeated_ms(self) -> float:
-        """The time of their forward operations that ran, per training step."""
-        return sum(call.ms for call in self.repeated)
-
-
 class LayerCalls(Record):
-    """The layers that one step calls twice or more, those with most calls first."""
+    """The layers that one step calls twice or more, with the forward operations of each call that ran."""
 
-    layers: tuple[CalledLayer, ...] = ()
+    layers: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
     @classmethod
     def measure(cls, program: Program, operations: Operations) -> Self:
@@ -60,29 +25,13 @@ class LayerCalls(Record):
         Only functions that take gradients count: Keras also calls layers in graphs that it makes for their shapes,
         and ``predict`` in one of its own. A call of which no operation was recorded does not count either: its
         result may be unused, as that of a cell before its loop. Layers of the same name cannot be told apart.
-
-        Two calls are equal if all their operations have the same type, attributes and equal inputs, and no
-        variable that they read is written in between. Recordings of earlier versions do not contain
-        the attributes: they have no equal calls.
         """
-        times = summed((row.built, row.ms) for row in operations.rows)
-        values = values_of(program.by_name.values())
-        training = {operation.name for operation in program.training}
+        ran = {row.built for row in operations.rows}.intersection(one.name for one in program.training)
         number = Counter(layer.name for layer in program.layers)
-        forward = (one for one in program.by_name.values() if one.name in training and number[one.layer] <= 1)
-        scopes = by_key(((one.layer, scope), one) for one in forward if (scope := _scope(one)))
-        calls: dict[str, dict[LayerCall, frozenset[int]]] = defaultdict(dict)  # and the values that each computes
-        for (layer, scope), members in scopes.items():
-            if ran := tuple(one.name for one in members if one.name in times):
-                first = next((one for one in members if one.at), members[0])
-                call = LayerCall(scope, first.at, first.by, sum(times[name] for name in ran), ran)
-                calls[layer][call] = frozenset(values[one.name] for one in members if one.sources)
-        layers = []
-        for layer, made in calls.items():
-            alike = (tuple(call for call in made if made[call] == same) for same in dict.fromkeys(made.values()))
-            if len(made) > 1:
-                layers.append(CalledLayer(layer, tuple(made), tuple(equal for equal in alike if len(equal) > 1)))
-        return cls(tuple(sorted(layers, key=lambda layer: -len(layer.calls))))
+        forward = [one for one in program.by_name.values() if one.name in ran and number[one.layer] <= 1]
+        scopes = by_key(((one.layer, scope), one.name) for one in forward if (scope := _scope(one)))
+        calls = by_key((layer, tuple(names)) for (layer, _), names in scopes.items())
+        return cls({layer: tuple(made) for layer, made in calls.items() if len(made) > 1})
 
 
 def _scope(operation: Operation) -> str:
@@ -98,27 +47,6 @@ def _scope(operation: Operation) -> str:
         if own.fullmatch(segment):
             return "" if BUILD in segments[:end] else "/".join(segments[:end])
     return ""
-
-
-def values_of(operations: Iterable[Operation]) -> dict[str, int]:
-    """Number the values of a graph's operations in their order, equal ones alike.
-
-    Values are equal if they are computed by operations of the same type and attributes from equal values, and no
-    variable that they read is written in between.
-    """
-    numbers: dict[object, int] = {}
-    values: dict[str, int] = {}
-    written: Counter[str] = Counter()
-    for operation in operations:
-        reads = bool(READS.search(operation.type))
-        written.update(() if reads else operation.sources)
-        inputs = [values.get(source) for source in operation.sources]
-        computed: object = operation.name  # what it is computed of is unknown, or its value may differ
-        if None not in inputs and operation.computes and (inputs or operation.type in CONSTANT):
-            epoch = written[operation.sources[0]] if reads else 0
-            computed = operation.computes, operation.ports, tuple(inputs), epoch
-        values[operation.name] = numbers.setdefault(computed, len(numbers))
-    return values
 
 
 class FrozenWork(Record, OperationRows):

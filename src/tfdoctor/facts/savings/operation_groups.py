@@ -1,10 +1,9 @@
 """The operations by type and line, and how far each is from what the hardware can do."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, Source
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.shapes import allocations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
 
@@ -30,38 +29,6 @@ NEVER_STREAMED = re.compile(
 )
 
 
-class AllocatedResults(Record):
-    """The bytes of each different tensor that an operation on the host allocated, by the name it ran as.
-
-    The profiler records large allocations only, and not those of operations that write over an input.
-    """
-
-    bytes_by_name: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-    @classmethod
-    def measure(cls, trace: Trace) -> Self:
-        """Read the memory events of the host."""
-        wanted = ("requested_bytes", "shape", "data_type")
-        found = (row for line in trace.host_lines for row in allocations(line, *wanted))
-        tensors = by_key((name, ((shape, dtype), float(size or 0))) for name, size, shape, dtype in found)
-        return cls({name: tuple(dict(sizes).values()) for name, sizes in tensors.items()})
-
-    def sized(self, row: OperationTime) -> OperationTime:
-        """Return an operation with bytes that can be trusted, else with unknown ones.
-
-        The program fills an open first dimension with the batch size. Outside of layers, and in vectors, it may
-        be anything: a tensor that was flattened, say. There the allocated results count, and each open operand as
-        the largest of them.
-        """
-        operands = (row.operation.inputs, row.operation.outputs) if row.operation else ((), ())
-        taken, made = ([shape for _, shape in tensors if shape and None in shape] for tensors in operands)
-        if not any(not row.layer or len(shape) == 1 for shape in (*taken, *made)):
-            return row
-        names = [name.rpartition(":")[0] for name in row.ran]
-        sizes = next((self.bytes_by_name[name] for name in names if name in self.bytes_by_name), ())
-        return replace(row, nbytes=sum(sizes) + len(taken) * max(sizes) if sizes else None)
-
-
 class OperationGroup(Record, OperationRows, kw_only=True):
     """Operations of one type that one line made; times in ms per training step.
 
@@ -77,7 +44,6 @@ class OperationGroup(Record, OperationRows, kw_only=True):
     origin: KerasPart | None = None  # the part of Keras that made them, where no layer did
     metrics: tuple[str, ...] = ()  # the names of the metrics that they belong to
     makes: str = ""  # of the longest: "float32[512,512] from [512]"
-    inputs: frozenset[Source] | None = None  # what they are computed from; None is unknown
     only_metrics: bool = False  # no gradient uses their results
     gflop_s: float | None = None  # that they reach; of matmuls and convolutions only
     best_gflop_s: float | None = None  # that this run reaches for such an operation
@@ -109,17 +75,12 @@ class OperationGroups(Record):
 
     @classmethod
     def measure(
-        cls,
-        operations: Operations,
-        hardware: Hardware,
-        program: Program | None,
-        results: AllocatedResults,
-        dataflow: Dataflow | None,
+        cls, operations: Operations, hardware: Hardware, program: Program | None, dataflow: Dataflow | None
     ) -> Self:
         """Group the operations of the step, and compare each with the rates of the hardware."""
         known = program or Program()
         bytes_s = operations.streaming_rate if hardware.kind == DeviceKind.CPU else hardware.bandwidth_bytes_s
-        placed = [_placed(results.sized(row), known) for row in operations.rows]
+        placed = [_placed(_sized(row), known) for row in operations.rows]
         rows = by_key(
             ((one.type, loop_of(one.name), one.at or one.layer or one.name, origin_of(one)), one) for one in placed
         )
@@ -131,6 +92,18 @@ class OperationGroups(Record):
                 best[group.type] = max(best.get(group.type, 0.0), group.gflop_s)
         groups = [replace(group, best_gflop_s=best.get(group.type)) for group in groups]
         return cls(tuple(sorted(groups, key=lambda group: -group.ms)), operations.why_unlisted)
+
+
+def _sized(row: OperationTime) -> OperationTime:
+    """Return an operation with bytes that can be trusted, else with unknown ones.
+
+    The program fills an open first dimension with the batch size. Outside of layers, and in vectors, it may be
+    anything: a tensor that was flattened, say.
+    """
+    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+    open_shapes = (shape for _, shape in tensors if shape and None in shape)
+    doubtful = any(not row.layer or len(shape) == 1 for shape in open_shapes)
+    return replace(row, nbytes=None) if doubtful else row
 
 
 def loop_of(name: str) -> str:
@@ -159,11 +132,9 @@ def _least_ms(row: OperationTime, hardware: Hardware, bytes_s: float | None) -> 
     unmeasured = row.is_matrix and (not peak or row.flops is None or row.precision == "float64")
     if unmeasured or not row.nbytes:
         return "FLOPs unknown" if peak else "peak FLOP/s unknown"
-    compute = 0.0
-    if row.is_matrix and peak and row.flops is not None:  # the peak is of the fastest 16-bit type
-        share = hardware.sixteen_bit.scales if hardware.sixteen_bit and row.precision == "float32" else 1.0
-        compute = row.flops / (peak * share)
-    return max(row.nbytes / bytes_s, compute) * row.calls * 1e3
+    # the peak is of the fastest 16-bit type
+    share = hardware.sixteen_bit.scales if hardware.sixteen_bit and row.precision == "float32" else 1.0
+    return row.least_ms(bytes_s, peak * share if peak and row.is_matrix else None)
 
 
 def _group(
@@ -171,11 +142,6 @@ def _group(
 ) -> OperationGroup:
     first, loop = rows[0], loop_of(rows[0].name)
     names = [row.built for row in rows]
-    inputs: frozenset[Source] | None = None
-    if dataflow:
-        inputs = frozenset(source for name in names for source in dataflow.sources(name))
-        written = inputs == {Source.VARIABLES} and not all(map(dataflow.feeds_gradients, names))
-        inputs = None if written or Source.UNKNOWN in inputs else inputs
     flops = [row.flops * row.calls for row in rows if row.flops and row.is_matrix]
     time_s = sum(row.ms for row in rows) * 1e-3
     missing = next((why for why in least if isinstance(why, str)), "")
@@ -189,7 +155,6 @@ def _group(
         origin=origin_of(first),
         metrics=tuple(metric.name for metric in program.metrics_of(origin_of(first))),
         makes=_makes(max(rows, key=lambda row: row.ms), program),
-        inputs=inputs,
         only_metrics=dataflow is not None and all(map(dataflow.only_metrics, names)),
         gflop_s=sum(flops) / time_s * 1e-9 if len(flops) == len(rows) and time_s else None,
         least_ms=None if missing else sum(time for time in least if not isinstance(time, str)),

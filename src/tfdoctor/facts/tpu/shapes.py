@@ -1,16 +1,12 @@
-"""Arrays and convolutions in HLO text, such as "bf16[32,144]{1,0:T(8,128)(2,1)S(5)}"."""
+"""Arrays in HLO text, such as "bf16[32,144]{1,0:T(8,128)(2,1)S(5)}"."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.trace.hlo import Shape
 
 # A type and sizes, and for a laid-out array the order of its dimensions, its tiles and memory space.
 ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=]*)\](?:\{([\d,]*)(?::([^{}]*))?\})?")
 TILE = re.compile(r"T((?:\([\d,*]+\))+)")
 SPACE = re.compile(r"S\((\d+)\)")
 BITS = re.compile(r"(?:pred|[a-z]+?)(\d+)")  # The width in a type's name: bf16, f32, s8, u4, f8e4m3fn
-GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
-# A convolution's groups, and the dimension of its result that holds the features ("f").
-LABELS = re.compile(r"dim_labels=\w+->(\w+)")
 
 
 class Array(Record):
@@ -21,12 +17,6 @@ class Array(Record):
     minor_to_major: tuple[int, ...] = ()
     tile: tuple[int, ...] = ()  # the first one: (8, 128), the last of it for the minor dimension
     space: int = 0
-
-    @classmethod
-    def of(cls, shape: Shape) -> "Array":
-        """Convert a shape of a HloProto."""
-        tile = shape.tiles[0] if shape.tiles else ()
-        return cls(shape.dtype, shape.dims, shape.minor_to_major, tile, shape.space)
 
     @property
     def nbytes(self) -> int:
@@ -42,21 +32,6 @@ class Array(Record):
         at = self.minor_to_major[0] if self.minor_to_major else len(self.dims) - 1
         return self.dims[at] if at < len(self.dims) else None
 
-    @property
-    def stored(self) -> int:
-        """How many elements it takes in memory: its minor dimensions are padded to whole tiles."""
-        if not self.tile or len(self.minor_to_major) != len(self.dims):
-            return prod(self.dims)
-        sizes = [self.dims[at] for at in self.minor_to_major]
-        padded = [ceil(size / tile) * tile for size, tile in zip(sizes, reversed(self.tile), strict=False)]
-        extra = prod(self.tile[: max(0, len(self.tile) - len(sizes))])  # a vector in an 8 x 128 tile
-        return prod(padded) * prod(sizes[len(padded) :]) * extra
-
-    @property
-    def useful(self) -> float:
-        """The share of the stored elements that is not padding."""
-        return prod(self.dims) / self.stored if self.stored else 1.0
-
 
 def arrays(text: str) -> tuple[Array, ...]:
     """Return the arrays in an instruction's text: its results, then its operands."""
@@ -71,12 +46,3 @@ def arrays(text: str) -> tuple[Array, ...]:
         )
         found.append(Array(dtype, dims, minor_to_major, padded, int(space[1]) if space else 0))
     return tuple(found)
-
-
-def convolves_each_alone(text: str) -> bool:
-    """Say whether an instruction's text is that of a depthwise convolution: as many groups as features."""
-    groups, labels, shapes = GROUPS.search(text), LABELS.search(text), arrays(text)
-    if not groups or not labels or not shapes or "f" not in labels[1]:
-        return False
-    features, group_count = labels[1].index("f"), int(groups[1])
-    return group_count > 1 and features < len(shapes[0].dims) and shapes[0].dims[features] == group_count

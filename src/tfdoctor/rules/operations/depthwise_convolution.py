@@ -1,4 +1,4 @@
-from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s
+from tfdoctor.facts.operations.operation_time import fastest_flop_s
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -156,23 +156,18 @@ def _layers(rows: Sequence[OperationTime], operations: Operations, hardware: Har
             evidence=(*measures, *regular),
         )
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
-    least_ms = {  # to move the operands once; 0 when their size or the rate is unknown
-        row.name: row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0 for row in rows
-    }
+    least_ms = {row.name: row.least_ms(rate, None) for row in rows}  # to move the operands once
     promises = pays is True or not on_cpu  # a regular convolution may be faster on this hardware
     spares = [row for row in rows if row.ms] if promises else []
     # of the longest one, of a forward one if that is known: gradients have the line of a layer
     at = next((row.at for row in sorted(rows, key=lambda row: is_backward(row.name)) if row.at), None)
-    table = Table.of(
-        by_layer(rows),
-        ("layer", lambda layer: layer.name),
-        ("your line", lambda layer: layer.at),
-        ("operations", lambda layer: count(len(layer.rows))),
-        ("time per step", lambda layer: ms(layer.ms)),
+    table = layer_table(
+        rows,
         (
             "time to move the bytes once",
             lambda layer: ms(known_ms) if (known_ms := sum(least_ms[row.name] for row in layer.rows)) else None,
         ),
+        types=False,
     )
     return Finding(
         summary=summary,

@@ -1,4 +1,4 @@
-from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s
+from tfdoctor.facts.operations.operation_time import fastest_flop_s
 from tfdoctor.families.kit import *
 from tfdoctor.terms.record import field
 
@@ -74,13 +74,11 @@ def check(
     )
     summary, work = f"Grouped convolutions take {part}", "in these grouped convolutions"
     peak, at = max(rate, hardware.peak_flop_s or 0.0), next((row.at for row in rows if row.at), None)
-    table = Table.of(
-        by_layer(slow),
-        ("layer", lambda layer: layer.name),
-        ("your line", lambda layer: layer.at),
+    table = layer_table(
+        slow,
         ("groups", lambda layer: count(grouped.groups[layer.name])),
-        ("time per step", lambda layer: ms(layer.ms)),
         ("FLOP rate", lambda layer: flop_rate(flop_s(layer.rows) or 0.0)),
+        types=False,
     )
     action = "Try regular convolutions or fewer groups, and compare the time and the accuracy"
     return spared(

@@ -20,8 +20,7 @@ GIVEN = SHAPES | CONSTANT | {"ReadVariableOp"}  # Operations without a gradient 
 class SelectedProduct(Record, OperationRows):
     """Products, and what is computed of their rows one by one, up to the selection of a part of these.
 
-    ``rows`` are the operations that ran, those of gradients included; ``matrices`` the bytes of the other operand
-    of a product, by the name of the operation that reads or makes it: as much of it is left with fewer rows.
+    ``rows`` are the operations that ran, those of gradients included.
     """
 
     product: OperationTime  # the longest
@@ -30,17 +29,6 @@ class SelectedProduct(Record, OperationRows):
     of: Shape  # of what is selected from
     to: Shape  # of what is selected
     at: Location | None = None  # the line that selects
-    matrices: tuple[tuple[str, int], ...] = ()
-
-    def left(self, row: OperationTime, rate: float | None) -> float:
-        """Return the share of an operation's time that fewer rows leave, 0 to 1.
-
-        ``rate`` is how many bytes of an operand the memory delivers per second; None is unknown.
-        """
-        size = dict(self.matrices).get(row.name)
-        if not size or not rate or not row.ms:
-            return self.kept
-        return min(1.0, max(self.kept, size * row.calls / rate * 1e3 / row.ms))
 
 
 class SelectedProducts(Record):
@@ -76,7 +64,6 @@ class SelectedProducts(Record):
                 selection.inputs[0][1] or (),
                 selection.outputs[0][1] or (),
                 dataflow.program.line_of(selection),
-                tuple(pair for one in filter(_multiplies, inside) for pair in _matrices(one, dataflow)),
             )
             found.append(product)
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
@@ -127,23 +114,6 @@ def _by_rows(one: Operation, rows: Shape, dataflow: Dataflow) -> bool:
     return flat or shape[:-1] == rows
 
 
-def _matrices(product: Operation, dataflow: Dataflow) -> Iterator[tuple[str, int]]:
-    """Yield the name of a product with the bytes of its matrix, and those of the gradients of this."""
-    dtype, shape = product.inputs[1]
-    size = dataflow.program.nbytes((dtype, shape))
-    if size is None or shape is None:
-        return
-    sizes = sorted(map(str, shape))  # of a matrix, perhaps transposed
-    yield product.name, size
-    for scope in filter(None, (product.name, product.name.rpartition("/")[0])):
-        for gradient in dataflow.gradients.get(scope, ()):
-            if any(
-                given is not None and sorted(map(str, given)) == sizes
-                for _, given in (*gradient.inputs, *gradient.outputs)
-            ):
-                yield gradient.name, size
-
-
 def _multiplies(one: Operation) -> bool:
     """Say whether an operation is a product whose rows are those of its first operand."""
     if one.type not in MATMULS or len(one.inputs) < 2 or not one.outputs:  # noqa: PLR2004
@@ -184,7 +154,7 @@ def check(selected: SelectedProducts, operations: Operations, device: Device, li
         ("selected", lambda one: _sizes(one.to)),
         ("time of all rows per step", lambda one: ms(one.ms)),
     )
-    left = [(row, one.left(row, operations.streaming_rate)) for one in products for row in one.rows if row.ms]
+    left = [(row, one.kept) for one in products for row in one.rows if row.ms]
     part = operations.part(sum(row.ms * (1.0 - share) for row, share in left))
     return spared(
         part, limits.share, "for rows that nothing uses", left,

@@ -27,12 +27,6 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     average = CODE["average"]
     code = CODE["on-cpu"].format(average) if hardware.kind == DeviceKind.CPU else average
     action = "Replace max pooling with average pooling or a convolution with stride 2"
-    layers = Table.of(
-        slow,
-        ("layer", lambda row: row.layer or row.name),
-        ("your line", lambda row: row.at),
-        ("gradient time per step", lambda row: ms(row.ms)),
-    )
     return spared(
         part,
         limits.share,
@@ -42,7 +36,7 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
         finding=summary,
         wrong=bool(slow) and sum(row.ms for row in slow) >= limits.share * operations.total_ms,
         remedies=[Remedy(action, code, next((row.at for row in slow if row.at), None))],
-        shown=[layers],
+        shown=[layer_table(slow)],
         bound=Bound.AT_MOST,
     )
 

@@ -1,9 +1,7 @@
 from itertools import groupby
-from typing import NamedTuple
 
 from tfdoctor.facts.operations.dataflow import of_metric
-from tfdoctor.facts.run.operation_types import READS
-from tfdoctor.facts.savings.layer_work import values_of
+from tfdoctor.facts.run.operation_types import CONSTANT, READS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -98,15 +96,6 @@ MOVES = frozenset((
     "ExpandDims", "Squeeze", "Slice", "StridedSlice", "GatherV2", "ConcatV2", "Pack", "Unpack", "Cast",
 ))  # fmt: skip
 
-SUM = "AddN"  # The operation that adds up the gradients of one tensor, or of one weight
-
-
-class GradientSum(NamedTuple):
-    """A sum of gradients, of which some are those of later computations."""
-
-    row: OperationTime
-    spared: float  # the share of its operands that go, 0 to 1; 1 where a single one remains
-
 
 def _types(rows: Iterable[OperationTime]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.type for row in sorted(rows, key=lambda row: -row.ms)))
@@ -119,13 +108,11 @@ class Repeat(Record):
     again: Location | None
     rows: tuple[OperationTime, ...]  # of the later computation, forward
     gradients: tuple[OperationTime, ...] = ()  # of these
-    sums: tuple[GradientSum, ...] = ()  # of these gradients and others
 
     @property
     def ms(self) -> float:
-        """Their time with that of their gradients, and of adding these up, in ms per step."""
-        sums_ms = sum(row.ms * spared for row, spared in self.sums)
-        return sum(row.ms for row in self.rows) + (sum(row.ms for row in self.gradients) + sums_ms)
+        """Their time with that of their gradients, in ms per step."""
+        return sum(row.ms for row in (*self.rows, *self.gradients))
 
     @property
     def title(self) -> str:
@@ -138,7 +125,6 @@ class Repeat(Record):
         """What becomes shorter where it is computed once."""
         yield from (row.scaled(0.0) for row in self.rows)
         yield from (row.scaled(0.0, Bound.AT_MOST) for row in self.gradients)
-        yield from (replace(row.scaled(1.0 - spared, Bound.AT_MOST), narrows=True) for row, spared in self.sums)
 
     @property
     def remedy(self) -> Remedy:
@@ -188,13 +174,14 @@ class RepeatedResults(Record):
             if row.name in program.by_name and not (row.operation and row.operation.compiled):
                 ran[row.name].append(row)
         reads, lines = _kept_reads(dataflow, operations), defaultdict[Location | None, list[str]](list)
+        constant = {name for name, sources in dataflow.computed_from().items() if not sources}
         # Of those that depend on variables only the ones count that the user's line calls itself, and that compute:
         # what a layer of Keras or an optimizer computes of its variables cannot be moved.
         for name in ran:
             made = program.by_name[name]
             if made.type not in FILLS and not READS.search(made.type) and not is_backward(name):
                 own = made.direct and not made.origin and made.type not in MOVES
-                if (own and name in reads) or not dataflow.sources(name):
+                if (own and name in reads) or name in constant:
                     lines[made.at].append(name)
         constants = []
         for at, names in lines.items():
@@ -239,13 +226,7 @@ def _repeats(ran: Ran, dataflow: Dataflow, operations: Operations) -> Iterator[R
         rows = tuple(row for _, name in pairs for row in ran[name])
         both = [later for one, later in pairs if not gradients.keys().isdisjoint(named(one))]
         spared = tuple(row for later in both for name in named(later) for row in gradients.get(name, ()))
-        names, sums = {row.built for row in spared}, []  # of which they are operands, directly or in another shape
-        for row, made in ((row, row.operation) for row in operations.rows if names and row.type == SUM):
-            sources = [dataflow.source(made, at) for at in range(len(made.sources))] if made else []
-            number = sum(source is not None and source.name in names for source in sources)
-            if number:
-                sums.append(GradientSum(row, 1.0 if len(sources) - number <= 1 else number / len(sources)))
-        yield Repeat(first_at, again, rows, spared, tuple(sums))
+        yield Repeat(first_at, again, rows, spared)
 
 
 def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
@@ -262,6 +243,27 @@ def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
             if in_step and one.sources and not READS.search(one.type) and not is_backward(one.name):
                 found[values[one.name]].append(one)
         yield from (same for same in found.values() if len(same) > 1)
+
+
+def values_of(operations: Iterable[Operation]) -> dict[str, int]:
+    """Number the values of a graph's operations in their order, equal ones alike.
+
+    Values are equal if they are computed by operations of the same type and attributes from equal values, and no
+    variable that they read is written in between.
+    """
+    numbers: dict[object, int] = {}
+    values: dict[str, int] = {}
+    written: Counter[str] = Counter()
+    for operation in operations:
+        reads = bool(READS.search(operation.type))
+        written.update(() if reads else operation.sources)
+        inputs = [values.get(source) for source in operation.sources]
+        computed: object = operation.name  # what it is computed of is unknown, or its value may differ
+        if None not in inputs and operation.computes and (inputs or operation.type in CONSTANT):
+            epoch = written[operation.sources[0]] if reads else 0
+            computed = operation.computes, operation.ports, tuple(inputs), epoch
+        values[operation.name] = numbers.setdefault(computed, len(numbers))
+    return values
 
 
 PRECONDITIONS = (found(RepeatedResults, lambda work: work.ms),)

@@ -48,14 +48,6 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     part, both = (operations.part(sum(row.ms for row in some)) for some in (rows, drawn))
     work = "drawing from expensive distributions"
     takes = "Drawing from expensive random distributions takes"
-    table = Table.of(
-        rows if part.share >= limits.share else drawn,
-        ("layer", lambda row: row.layer or row.name),
-        ("your line", lambda row: row.at),
-        ("operation", lambda row: row.type),
-        ("calls", lambda row: count(row.calls)),
-        ("time per step", lambda row: ms(row.ms)),
-    )
     if part.share >= limits.share:
         known = REMAINING if hardware.kind == DeviceKind.CPU else {}
         action, code = "Draw uniform numbers with the same variance, or draw in the input pipeline", "noise"
@@ -65,21 +57,22 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
             action = "Draw normal numbers with the mean and variance of the Poisson distribution"
             code = "approximation"
         at = next((row.at for row in rows if row.at), None)
-        return Finding(
-            summary=f"{takes} {part}",
-            evidence=(*part.measures(work, limits.share), table),
-            remedies=(Remedy(action, CODE[code], at),),
-            effects=tuple(
-                row.scaled(known[row.type]) if row.type in known else row.scaled(0.0, Bound.AT_MOST) for row in rows
-            ),
+        left = (
+            row.scaled(known[row.type]) if row.type in known else row.scaled(0.0, Bound.AT_MOST) for row in rows
         )
+        return spared(
+            part, limits.share, work, left,
+            finding=f"{takes} {part}",
+            remedies=[Remedy(action, CODE[code], at)],
+            shown=[layer_table(rows)],
+        )  # fmt: skip
     summary, measures = f"{takes} {both}", both.measures(work, limits.share)
     if both.share < limits.share:
         return Healthy(summary=summary, evidence=measures)
     # The method may need normal noise: only another model avoids it.
     why = f"{summary}; normal noise is often a part of the method"
     time = PartTime(Stage.DEVICE, ms(both.ms), why)
-    return Healthy(summary=why, evidence=(*measures, table), necessary=(time,))
+    return Healthy(summary=why, evidence=(*measures, layer_table(drawn)), necessary=(time,))
 
 
 def _drawn(operations: Operations, *, normal: bool = False) -> list[OperationTime]:

@@ -39,14 +39,12 @@ def check(
     )
     summary, work = f"Float16 matmuls and convolutions take {part}", "in these matmuls and convolutions"
     # what is left at least: the time in float32 at the peak rates, with twice the bytes
-    bandwidth = hardware.bandwidth_bytes_s
-    moving_s = [2 * (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0 for row in slow]
-    least_s = [max((row.flops or 0.0) / peak, moving) for row, moving in zip(slow, moving_s, strict=True)]
+    bandwidth = hardware.bandwidth_bytes_s and hardware.bandwidth_bytes_s / 2
     return spared(
         part,
         limits.share,
         work,
-        [(row, min(1.0, each_s * row.calls * 1e3 / row.ms)) for row, each_s in zip(slow, least_s, strict=True)],
+        [(row, min(1.0, row.least_ms(bandwidth, peak) / row.ms)) for row in slow],
         healthy=f"{summary}, as fast as float32 might",
         wrong=bool(slow) and part.share >= limits.share,
         finding=f"{summary}, on a GPU without Tensor Cores",

@@ -35,17 +35,14 @@ def check(unit: MatrixUnit, limits: Limits = Limits()) -> Verdict:
         measures = [Measure.share(label, use, low), unknown]
     else:
         return NotApplicable(reason="neither FLOPs nor kernel names show whether the matrix unit was used")
-    costs = {
-        "time in conversions and transforms for matmuls": unit.beside_ms,
-        f"time in operations that the {unit.unit} could run unchanged": unit.unused_ms,
-    }
     measures += [
         Measure("compute time per step", ms(unit.busy_ms)),
         Measure("time in matmuls and convolutions per step", ms(unit.matrix_ms)),
         Measure("time in other operations, which the unit cannot run", ms(unit.busy_ms - unit.matrix_ms)),
         *(Measure(f"time in kernels that multiply {name}", ms(time)) for name, time in unit.precisions),
-        *(Measure(label, ms(time)) for label, time in costs.items() if time),
     ]
+    if unit.beside_ms:
+        measures.append(Measure("time in conversions and transforms for matmuls", ms(unit.beside_ms)))
     if unit.matrix_rate and unit.peak_flop_s:
         label = "FLOP rate of the matmuls and convolutions"
         measures.append(Measure(label, flop_rate(unit.matrix_rate), flop_rate(unit.peak_flop_s)))

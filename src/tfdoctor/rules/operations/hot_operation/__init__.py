@@ -1,5 +1,4 @@
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.families.kit import *
@@ -10,11 +9,8 @@ from tfdoctor.rules.operations.hot_operation.hot_work import Departure, Groups, 
 __doc__, CODE = page(__file__)
 
 GENERAL = True  # Speaks only of time that no specific rule explains
-# Groups, layers that are called again, and lines of each in tables: those that take most of the time.
-SHOWN_ROWS, SHOWN_LAYERS, SHOWN_LINES = 8, 3, 3
+SHOWN_ROWS = 8  # Groups in the table: those that take most of the time
 PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")  # The types of tf.py_function and tf.numpy_function
-# The training does not need such work in every step.
-AVOIDABLE = (Departure.METRICS, Departure.CONSTANT, Departure.REPEATED)
 DOMINATES = 0.5  # Share of the step from which a softmax is reported: sampling it trains another objective
 
 
@@ -52,8 +48,8 @@ class Stated(Record):
 
 def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that divide it
     unexplained: Unexplained, breakdown: Breakdown, operations: OperationGroups, lines: HostLines | None,
-    calls: LayerCalls | None, loops: LoopWork | None, model: StepModel | None, forms: CheaperForms | None,
-    optimizer: OptimizerWork | None, limits: Limits = Limits(),
+    loops: LoopWork | None, model: StepModel | None, forms: CheaperForms | None, optimizer: OptimizerWork | None,
+    limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Name the operations that were measured to need less, where no other finding does."""
     on_device = Stage.DEVICE in unexplained.parts_ms
@@ -69,8 +65,6 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
 
     ways: list[Callable[[Groups], Iterable[HotWork]]] = [
         hot_work.metrics,
-        lambda left: hot_work.single(left, Departure.CONSTANT, lambda group: group.inputs == frozenset()),
-        lambda left: hot_work.repeated(left, calls.layers if calls else ()),
         lambda left: hot_work.cheaper(left, forms.forms if forms else ()),
         lambda left: hot_work.single(left, Departure.PYTHON, lambda group: bool(PYTHON.fullmatch(group.type))),
         lambda left: hot_work.single(left, Departure.FAR, is_far),
@@ -96,7 +90,11 @@ def _least(hot: HotWork, step_ms: float, limits: Limits, least_ms: float = 0.0) 
     """Return the shortest time from which such work is named."""
     if hot.form is not None and hot.form.kind is FormKind.LARGE_SOFTMAX:
         return DOMINATES * step_ms
-    return max(least_ms, step_ms * (limits.avoidable_share if hot.departure in AVOIDABLE else limits.share))
+    return max(least_ms, step_ms * _share(hot, limits))
+
+
+def _share(hot: HotWork, limits: Limits) -> float:
+    return limits.avoidable_share if hot.departure is Departure.METRICS else limits.share
 
 
 def _healthy(groups: Groups, stated: Stated, limits: Limits) -> Healthy:
@@ -127,8 +125,8 @@ def _finding(found: list[HotWork], stated: Stated, unexplained: Unexplained, lim
     """Return the change of the one that takes most, with one time of it; the others are evidence."""
     hot = sorted(found, key=lambda one: -one.ms)
     first, group, takes = hot[0], hot[0].groups[0], stated.ms_of(hot[0])
-    least = limits.avoidable_share if first.departure in AVOIDABLE else limits.share
-    measures = [Measure.share("share of the step in the operations of the line", takes / stated.step_ms, least)]
+    label = "share of the step in the operations of the line"
+    measures = [Measure.share(label, takes / stated.step_ms, _share(first, limits))]
     if first.departure is Departure.SHORT:
         each_ms, dispatch_ms = ms(stated.device * group.each_ms), ms(stated.host * first.host_ms)
         measures.append(Measure("mean time of a call", each_ms, ms(limits.short_ms)))
@@ -156,7 +154,7 @@ def _finding(found: list[HotWork], stated: Stated, unexplained: Unexplained, lim
     times += [(Stage.HOST, work, one.host_ms) for one, work in named]  # a line may make two loops
     return Finding(
         summary=said[0][0],
-        evidence=(*measures, _table(groups, stated), *_call_table(hot)),
+        evidence=(*measures, _table(groups, stated)),
         remedies=tuple(remedies.values()),
         effects=tuple(Effect(stage, 0.0, work, ms(time), bound=Bound.AT_MOST) for stage, work, time in times),
         severity=max(Severity.of(stated.ceiling_of(one) / stated.step_ms) for one in found),
@@ -171,16 +169,6 @@ def _said(hot: HotWork, stated: Stated) -> tuple[str, Remedy]:
     if hot.form is not None:
         code = CODE.get(hot.form.kind.name.lower().replace("_", "-"), "")
         return f"{kind}{where} takes {time}; {hot.form.because}", Remedy(hot.form.kind.value, code, hot.at)
-    if hot.departure is Departure.REPEATED:
-        names = ", ".join(layer.name for layer in hot.layers[:2])
-        longest = max(hot.layers, key=lambda layer: layer.repeated_ms)
-        same = max(longest.equal, key=lambda calls: sum(call.ms for call in calls))
-        lines = ", ".join(dict.fromkeys(location(call.place) for call in same if call.place))
-        others = f" (and {counted(len(hot.layers) - 1, 'more layer')})" if hot.layers[1:] else ""
-        times = f"computes the same {counted(len(same), 'time')} in each step ({lines})"
-        action = f"Layer {longest.name}{others} {times}: call it once and reuse the result"
-        said = f"Calls of {names}{where} that compute the same again take {time}"
-        return said, Remedy(action, at=same[-1].place)
     compiled = all(row.operation and row.operation.compiled for row in group.rows)
     fused = "" if compiled else ", or let XLA fuse {} (jit_compile=True)"
     metrics = ", ".join(dict.fromkeys(name for one in hot.groups for name in one.metrics))
@@ -192,10 +180,6 @@ def _said(hot: HotWork, stated: Stated) -> tuple[str, Remedy]:
         Departure.METRICS: (
             f"{title}{where} take {time}, and no gradient uses the results",
             "Compute these metrics on validation data once an epoch, not in every training step",
-        ),
-        Departure.CONSTANT: (
-            f"{kind}{where} takes {time}, and depends on no input and no variable",
-            f"Compute {kind} once, before the training loop",
         ),
         Departure.PYTHON: (
             f"{kind}{where} takes {time} with Python inside the step",
@@ -214,15 +198,6 @@ def _said(hot: HotWork, stated: Stated) -> tuple[str, Remedy]:
 
 
 def _table(groups: Iterable[OperationGroup], stated: Stated) -> Table:
-    def least(group: OperationGroup) -> Cell:
-        if group.least_ms is not None:
-            return ms(group.least_ms)
-        if not group.is_matrix or group.gflop_s is None:
-            return f"unknown ({group.missing})"
-        best = group.best_gflop_s if group.best_gflop_s != group.gflop_s else None
-        more = f", where this run's fastest reaches {number(round(best))}" if best else ""
-        return f"unknown ({group.missing}); it runs at {number(round(group.gflop_s))} GFLOP/s{more}"
-
     return Table.of(
         groups,
         ("operation", lambda group: group.type),
@@ -231,22 +206,7 @@ def _table(groups: Iterable[OperationGroup], stated: Stated) -> Table:
         ("calls", lambda group: count(group.calls)),
         ("time per call", lambda group: ms(stated.device * group.each_ms)),
         (f"time {stated.per_step}", lambda group: ms(stated.device * group.ms)),
-        ("least time", least),
+        ("least time", lambda group: None if group.least_ms is None else ms(group.least_ms)),
         ("result", lambda group: group.makes or "unknown"),
         most=SHOWN_ROWS,
     )
-
-
-def _call_table(hot: Iterable[HotWork]) -> Iterator[Table]:
-    """Yield the table of the lines that call layers which compute the same again, those of repeated calls first."""
-    layers = {layer.name: layer for one in hot for layer in one.layers}.values()
-    rows: list[tuple[Cell, ...]] = []
-    for layer in sorted(layers, key=lambda layer: -layer.repeated_ms)[:SHOWN_LAYERS]:
-        calls = Counter((call.at, call.by) for call in layer.calls)
-        again = Counter((call.at, call.by) for same in layer.equal for call in same)
-        lines = sorted(calls, key=lambda line: (-again[line], -calls[line]))[: max(SHOWN_LINES, len(again))]
-        rows += [
-            (layer.name, at or "unknown", by or "-", count(calls[at, by]), count(again[at, by])) for at, by in lines
-        ]
-    if rows:
-        yield Table(("layer", "called at", "function called at", "calls per step", "same input"), tuple(rows))

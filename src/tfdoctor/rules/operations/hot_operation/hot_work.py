@@ -7,7 +7,6 @@ from enum import Enum, auto
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.layer_work import CalledLayer
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm
 from tfdoctor.terms.record import Record
@@ -18,8 +17,6 @@ class Departure(Enum):
     """What was measured that shows that less time is possible."""
 
     METRICS = auto()  # no gradient uses the results
-    CONSTANT = auto()  # the results are the same in every step
-    REPEATED = auto()  # a layer computes again what an earlier call did
     CHEAPER = auto()  # the same can be computed in a cheaper form
     PYTHON = auto()  # it runs Python
     FAR = auto()  # its bytes and FLOPs need much less time at the rates of the hardware
@@ -35,7 +32,6 @@ class HotWork(Record):
     on_device: bool = True  # its time counts, and not that of dispatching alone
     host_ms: float = 0.0  # to dispatch short ones, where nothing else explains it
     form: CheaperForm | None = None
-    layers: tuple[CalledLayer, ...] = ()  # that compute the same again
 
     @property
     def device_ms(self) -> float:
@@ -110,17 +106,6 @@ def single(groups: Groups, departure: Departure, departs: Callable[[OperationGro
     """Yield the groups that depart from what is needed by themselves."""
     for group in filter(departs, groups):
         yield HotWork(departure, group.at, (group,))
-
-
-def repeated(groups: Groups, layers: Iterable[CalledLayer]) -> Iterator[HotWork]:
-    """Yield the calls of layers that compute again what an earlier call did, by the line of the last."""
-    calls = [(call, layer) for layer in layers for call in layer.repeated]
-    for at in dict.fromkeys(call.place for call, _ in calls):
-        again = [(call, layer) for call, layer in calls if call.place == at]
-        own = _of_names(groups, {name for call, _ in again for name in call.operations})
-        if own:
-            called = tuple({layer.name: layer for _, layer in again}.values())
-            yield HotWork(Departure.REPEATED, at, own, layers=called)
 
 
 def cheaper(groups: Groups, forms: Iterable[CheaperForm]) -> Iterator[HotWork]:

@@ -110,7 +110,7 @@ def _scales(row: OperationTime, hardware: Hardware, unit: SixteenBit, cast_ms: f
     # The ratio of the peaks holds only where both types reach the same share of theirs.
     if not hardware.peak_flop_s or not row.flops:
         return min(unit.scales, LEAST_OF_PEAKS * unit.scales)
-    return min(unit.scales, row.flops * row.calls / (hardware.peak_flop_s * hardware.reached) / (row.ms * 1e-3))
+    return min(unit.scales, row.least_ms(None, hardware.peak_flop_s * hardware.reached) / row.ms)
 
 
 def _fixed_ms(row: OperationTime) -> float:
@@ -297,20 +297,13 @@ def _ms(effect: Effect) -> float:
 
 
 def _without_gain(operations: Operations, float32_ms: float) -> str:
-    """Say that they run in other precisions, or that what is in float32 is not slow."""
+    """Say in which precisions they run, or that what is in float32 is not slow."""
     if float32_ms:
         taken = f"Float32 matmuls and convolutions take {milliseconds(float32_ms)} per step"
         return f"{taken}; 16-bit precision would not shorten them"
-    times = dict.fromkeys(("bfloat16", "float16", "float32", "float64"), 0.0)
-    for row in operations.matrix:
-        times[row.precision] = times.get(row.precision, 0.0) + row.ms
-    reduced, kept, wide = times["bfloat16"] + times["float16"], times["float32"], times["float64"]
-    if wide and not reduced:
-        return f"Matmuls and convolutions run in float64 ({milliseconds(wide)} per step)"
-    others = [f"{milliseconds(kept)} that the model keeps in float32"] if kept else []
-    others += [f"{milliseconds(wide)} in float64"] if wide else []
-    summary = f"Matmuls and convolutions run in 16-bit precision ({milliseconds(reduced)} per step)"
-    return f"{summary}, except {' and '.join(others)}" if others else summary
+    times = summed((row.precision, row.ms) for row in operations.matrix if row.precision)
+    said = " and ".join(f"in {precision} ({milliseconds(time)} per step)" for precision, time in times.items())
+    return f"Matmuls and convolutions run {said}"
 
 
 def _evidence(

@@ -33,11 +33,9 @@ class AlignedTimes(Record):
         bandwidth, rate = hardware.bandwidth_bytes_s, hardware.peak_flop_s * hardware.reached
         least: dict[str, float] = {}
         for row in operations.rows:
-            needed = (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
-            if row.is_matrix:
-                known = row.flops and row.precision in HALVES
-                needed = max(needed, (row.flops or 0.0) / rate) if known else 0.0
-            least[row.name] = min(row.ms, needed * row.calls * 1e3)
+            known = not row.is_matrix or (row.flops and row.precision in HALVES)
+            least_ms = row.least_ms(bandwidth, rate if row.is_matrix else None) if known else 0.0
+            least[row.name] = min(row.ms, least_ms)
         cleared: dict[str, float] = defaultdict(float)
         work = activity.stages.get(Stage.TRANSFER)
         if work is not None and len(work.label):

@@ -1,7 +1,7 @@
+from tfdoctor.facts.input.file_reads import FileReads
 from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.facts.run.program import FileList
 from tfdoctor.families.kit import *
-from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (pipeline_ran, awaited("Reading files does"))
@@ -9,6 +9,7 @@ PRECONDITIONS = (pipeline_ran, awaited("Reading files does"))
 READS = frozenset(("ReadFile",))  # What a function no longer does when it is given the content of the files
 # Bytes of a file of records: TensorFlow's guide to TFRecord asks for at least 10 MB, ideally 100 MB or more.
 LARGE = 100_000_000
+NO_CALLS = "the files were not read by system calls, so their size is unknown"  # as those of ram://
 
 
 class Limits(RuleLimits):
@@ -17,7 +18,7 @@ class Limits(RuleLimits):
 
 
 def check(
-    pipeline: InputPipeline, properties: DatasetProperties | None, sizes: ReadSizes | Unavailable,
+    pipeline: InputPipeline, properties: DatasetProperties | None, counted: FileReads | Unavailable,
     functions: MapFunctions | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Look for functions that read a file for each example, in the segment that limits the pipeline."""
@@ -30,11 +31,12 @@ def check(
     listed = [dataset.files for dataset in (properties.chain if properties else ()) if dataset.files]
     if len(listed) == 1:  # the list that the pipeline begins with; else what the process read
         files = listed[0]
-    elif isinstance(sizes, Unavailable):
+    elif isinstance(counted, Unavailable) or not 0 < counted.files <= counted.calls:
         each = f"each step reads {number(reads)} files in {milliseconds(reading)}"
-        return NotApplicable(reason=f"{each}, but {sizes}")
-    else:
-        files = FileList(nbytes=round(sizes.most))
+        why = counted if isinstance(counted, Unavailable) else NO_CALLS
+        return NotApplicable(reason=f"{each}, but {why}")
+    else:  # at most: what else the process read counts as well
+        files = FileList(nbytes=round(counted.nbytes / counted.files))
     size = files.nbytes
     label = "mean size of a file" if files.count else "mean size of a file, at most"
     sized = (Measure(label, nbytes(size), nbytes(limits.size)),) if size else ()

@@ -1,6 +1,6 @@
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
+from tfdoctor.facts.input.file_reads import FileReads
 from tfdoctor.families.kit import *
-from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (awaited("Storage does"),)
@@ -20,7 +20,7 @@ class Limits(RuleLimits):
 
 def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and why
     pipeline: InputPipeline, breakdown: Breakdown, files: SourceFiles | Unavailable, cores: Cores | Unavailable,
-    rate: ReadRate | None, limits: Limits = Limits(),
+    counted: FileReads | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Look for reads across a network that limit the pipeline although several are under way."""
     if isinstance(files, Unavailable):
@@ -49,7 +49,7 @@ def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and
     calls = sum(stage.reads or stage.calls for stage, _ in reads)
     at_once = breakdown.share(work_ms)  # over the whole step
     waiting = max(0.0, 1.0 - cores.busy / at_once) if at_once else 0.0
-    mounted = rate if "://" not in files.network else None
+    mounted = counted if counted and counted.calls and counted.seconds and "://" not in files.network else None
     summary = f"{number(threads)} threads read from {files.network} at a time"
     most = min(MOST_READS, files.count or MOST_READS) / threads
     speedup = most if most >= LITTLE_MORE else inf  # inf: as many reads are under way as were shown to help
@@ -66,8 +66,12 @@ def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and
         Measure("time of all threads in reads, per step", ms(work_ms)),
         *((Measure("time per record or file", ms(work_ms / calls)),) if calls else ()),
         *((Measure("files", count(files.count)),) if files.count else ()),
-        *((Measure("bytes that the process read", bandwidth(mounted.bytes_per_s)),) if mounted else ()),
-        *((Measure("mean size of a read", nbytes(mounted.bytes_per_call)),) if mounted else ()),
+        *(
+            (Measure("bytes that the process read", bandwidth(mounted.nbytes / mounted.seconds)),)
+            if mounted
+            else ()
+        ),
+        *((Measure("mean size of a read", nbytes(mounted.nbytes / mounted.calls)),) if mounted else ()),
         Measure("cores that the run kept busy", count(cores.busy)),
         Measure.share("share of the threads in reads that wait", waiting, limits.waiting),
         healthy=f"{summary}, and cores are busy meanwhile",
