@@ -43,7 +43,7 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     try:
         found: Diagnosis = finished(converted(whole, Diagnosis))
     except ValueError as error:
-        raise NoReportError(fault(_said(error, whole), whole)) from error
+        raise NoReportError(fault(_said(error, whole))) from error
     known, results, seen = {rule.name: rule for rule in rules}, [], set[str]()
     for at, result in enumerate(found.results):
         name = result.rule.name
