@@ -9,6 +9,7 @@ from typing import Annotated, Union, get_args, get_origin, get_type_hints
 import jsonschema
 from msgspec import Meta
 
+from scripts.report_schema import schema
 from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.diagnosis import DeviceWord, Diagnosis, Labelled
@@ -20,7 +21,6 @@ from tfdoctor.report.formats import html, render
 from tfdoctor.report.formats import json as report_json
 from tfdoctor.stored.files import of_text
 from tfdoctor.stored.report import NoReportError, finished, read, write
-from tfdoctor.stored.schema import schema
 from tfdoctor.terms import json_form as form
 from tfdoctor.terms import verdict
 from tfdoctor.terms.kinds import DeviceKind

@@ -10,8 +10,7 @@ from typing import Any
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM
-from tfdoctor.stored.report import NoReportError, read
-from tfdoctor.stored.schema import SCHEMA
+from tfdoctor.stored.report import SCHEMA, NoReportError, read
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import content, is_below, unpacked
 

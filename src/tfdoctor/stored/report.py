@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -13,12 +14,13 @@ from msgspec import Struct, ValidationError, structs
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rank import rated_by_trial
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.stored.schema import LIFTED, SCHEMA, fault
 from tfdoctor.terms import text
 from tfdoctor.terms.json_form import Json, as_json, columns, converted, number, parts
 from tfdoctor.terms.record import rebuilt
 from tfdoctor.terms.verdict import Finding, Replacement
 
+SCHEMA = 1  # Fields are only ever added; a field that changes its meaning makes it 2
+LIFTED = ("breakdown_ms", "untraced_breakdown_ms")  # Fields of the steps that stand beside them in a report
 T = TypeVar("T")
 
 
@@ -43,7 +45,7 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     try:
         found: Diagnosis = finished(converted(whole, Diagnosis))
     except ValueError as error:
-        raise NoReportError(fault(_said(error, whole))) from error
+        raise NoReportError(_fault(_said(error, whole))) from error
     known, results, seen = {rule.name: rule for rule in rules}, [], set[str]()
     for at, result in enumerate(found.results):
         name = result.rule.name
@@ -57,6 +59,17 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
         results.append(replace(result, rule=rule, outcome=outcome, severity=severity))
     # Reports of earlier versions rate a finding by its promise alone.
     return replace(found, results=rated_by_trial(results))
+
+
+def _fault(error: str) -> str:
+    """Return what is wrong in a report, and where, by the error of msgspec: "steps.rows[0]: it is missing"."""
+    what, *places = re.split(r" - at `\$(.*?)`", error)
+    if missing := re.fullmatch("Object missing required field `(.*)`", what):
+        places, what = [f".{missing[1]}", *places], "it is missing"
+    where = "".join(reversed(places)).lstrip(".")
+    where = re.sub(rf"^steps\.(?=({'|'.join(LIFTED)})\b)", "", where)
+    what, _, regex = what.partition(" matching regex")
+    return f"{where}: {what[:1].lower()}{what[1:]}{' of another form' if regex else ''}"
 
 
 def _said(error: ValueError, content: Json) -> str:

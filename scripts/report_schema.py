@@ -1,6 +1,5 @@
-"""The JSON Schema of report.json (2020-12), and what a damaged report breaks, in words for users."""
+"""The JSON Schema of report.json (2020-12), for the reference."""
 
-import re
 from enum import StrEnum
 from typing import Any, get_args
 
@@ -8,10 +7,9 @@ import msgspec
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import EntryRow
+from tfdoctor.stored.report import LIFTED, SCHEMA
 from tfdoctor.terms.json_form import FORMS, Number, Schema
 
-SCHEMA = 1  # Fields are only ever added; a field that changes its meaning makes it 2
-LIFTED = ("breakdown_ms", "untraced_breakdown_ms")  # Fields of the steps that stand beside them in a report
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -56,14 +54,3 @@ def _shape(kind: Any) -> Schema:  # noqa: ANN401 - a text, a record or a tuple o
     if get_args(kind):
         return {"type": "array", "items": _shape(get_args(kind)[0])}
     return {"$ref": f"#/$defs/{kind.__name__}"}
-
-
-def fault(error: str) -> str:
-    """Return what is wrong in a report, and where, by the error of msgspec: "steps.rows[0]: it is missing"."""
-    what, *places = re.split(r" - at `\$(.*?)`", error)
-    if missing := re.fullmatch("Object missing required field `(.*)`", what):
-        places, what = [f".{missing[1]}", *places], "it is missing"
-    where = "".join(reversed(places)).lstrip(".")
-    where = re.sub(rf"^steps\.(?=({'|'.join(LIFTED)})\b)", "", where)
-    what, _, regex = what.partition(" matching regex")
-    return f"{where}: {what[:1].lower()}{what[1:]}{' of another form' if regex else ''}"
