@@ -29,7 +29,12 @@ def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     for step in steps:
         traceable.check(step)
         _must_get_tensors(module, step)
-    return [_decorated(module, step) for step in steps]
+    splices = []
+    for step in steps:
+        name = module.imported("tensorflow.function", step, "the function")
+        start = module.lines.start(module.span(step)[0])
+        splices.append(insert(start, f"{module.lines.indent(start)}@{name}{module.lines.newline}"))
+    return splices
 
 
 def _taped(module: SyntaxTree, line: int) -> list[Function]:
@@ -93,12 +98,6 @@ def _is_steady(module: SyntaxTree, value: ast.expr) -> bool:
             return not why_not_fixed(module, value)
         case _:
             return False
-
-
-def _decorated(module: SyntaxTree, function: Function) -> Splice:
-    name = module.imported("tensorflow.function", function, "the function")
-    start = module.lines.start(module.span(function)[0])
-    return insert(start, f"{module.lines.indent(start)}@{name}{module.lines.newline}")
 
 
 def must_be_of_keras(program: ProgramRecord, _: SyntaxTree, __: int, ___: str) -> None:
