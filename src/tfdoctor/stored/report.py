@@ -1,6 +1,5 @@
 """Writes a diagnosis as the object of report.json, and reads such an object: its types say their own form there."""
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -9,7 +8,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, TypeVar
 
-from msgspec import Struct, ValidationError, structs
+from msgspec import Struct, structs
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rank import rated_by_trial
@@ -45,7 +44,7 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     try:
         found: Diagnosis = finished(converted(whole, Diagnosis))
     except ValueError as error:
-        raise NoReportError(_fault(_said(error, whole))) from error
+        raise NoReportError(_fault(str(error))) from error
     known, results, seen = {rule.name: rule for rule in rules}, [], set[str]()
     for at, result in enumerate(found.results):
         name = result.rule.name
@@ -63,6 +62,8 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
 
 def _fault(error: str) -> str:
     """Return what is wrong in a report, and where, by the error of msgspec: "steps.rows[0]: it is missing"."""
+    if "surrogates not allowed" in error:  # msgspec can show no such text
+        return "a text has halves of characters"
     what, *places = re.split(r" - at `\$(.*?)`", error)
     if missing := re.fullmatch("Object missing required field `(.*)`", what):
         places, what = [f".{missing[1]}", *places], "it is missing"
@@ -70,17 +71,6 @@ def _fault(error: str) -> str:
     where = re.sub(rf"^steps\.(?=({'|'.join(LIFTED)})\b)", "", where)
     what, _, regex = what.partition(" matching regex")
     return f"{where}: {what[:1].lower()}{what[1:]}{' of another form' if regex else ''}"
-
-
-def _said(error: ValueError, content: Json) -> str:
-    """Return the message of msgspec, which can show no text with halves of characters: these are left out then."""
-    if "surrogates not allowed" not in str(error):
-        return str(error)
-    try:
-        converted(json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace")), Diagnosis)
-    except ValidationError as whole:
-        return str(whole)
-    return "expected the texts of a report to be whole - at `$`"
 
 
 def finished(part: T) -> T:

@@ -74,8 +74,8 @@ def large_places(chart: Chart, step: Sequence[ProfileRow], results: Sequence[Res
 def _of_step(chart: Chart, step: Sequence[ProfileRow], trains: Lines) -> dict[Location, LargePlace]:
     """Return the places of a step, with their times in it; what works beside the step costs it nothing."""
     found, within = _repeated(chart, trains)
-    rows = (row for row in step if row.at and not (row.beside or row.within))
-    for at, own in by_key((row.at, row) for row in rows).items():
+    rows = ((row.at, row) for row in step if row.at and not (row.beside or row.within))
+    for at, own in by_key(rows).items():
         left_ms = sum(row.ms for row in own) - within.get(at, 0.0)
         if at not in found and left_ms > 0:
             found[at] = common(  # with what takes most of it
