@@ -79,7 +79,7 @@ RULE = diagnoses.full().results[0].rule.name
 
 @cases(
     ("trust level", "great", "(trust.level: invalid enum value 'great')"),
-    ("results 0 saving ms_per_step", "much", "saving.ms_per_step: expected a number of at least"),
+    ("results 0 saving ms_per_step", "much", "saving.ms_per_step: expected a number >="),
     ("results 0 topic", "nonsense", "topic: invalid enum value 'nonsense'"),
     ("results 0 remedies", {}, "remedies: expected `array`, got `object`"),
     ("results 1 rule", RULE, f"results[1]: a second result of the rule {RULE}"),

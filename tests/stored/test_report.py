@@ -227,8 +227,8 @@ def test_any_verdict_is_stored_without_a_loss(made: Any) -> None:
 
 
 @cases(
-    (("operations", 0, "flops"), -1.0, "operations[0].flops: expected a number of at least 0"),
-    (("operations", 0, "bytes"), -1.0, "operations[0].bytes: expected a number of at least 0"),
+    (("operations", 0, "flops"), -1.0, "operations[0].flops: expected a number >= 0"),
+    (("operations", 0, "bytes"), -1.0, "operations[0].bytes: expected a number >= 0"),
     (("subject", "recorded"), "\x1b]0;x\a", "subject.recorded: expected `str` of another form"),
     (("subject", "recorded"), "2026-11-28T12:50:31Z\n", "subject.recorded: expected `str` of another form"),
     (("subject", "committed"), "\ud800", "subject.committed: expected `str` of another form"),
