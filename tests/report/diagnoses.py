@@ -338,7 +338,7 @@ def hostile_run() -> Diagnosis:
             segments=tuple(replace(one, at=where) for one in run.segments),
             others=(evil, LONG),
             notes=(evil, LONG),
-            imports=(work.ImportedPackage(package=evil, at=None, ms=1.0),),
+            imports=(work.ImportedPackage(package=evil, at=None, ms=1.0, late=evil),),
             missing=evil,
             long_steps=LongStepTime(count=1, ms=20.0, beyond_ms=15_000.0, lines=bad),
         ),

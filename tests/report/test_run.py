@@ -58,7 +58,7 @@ texts[words_of] = {
 }
 PACKAGES = (
     ImportedPackage(package="tensorflow", at=Location("train.py", 3), ms=4e3),
-    ImportedPackage(package="sklearn", at=Location("train.py", 5), ms=1.2e3),
+    ImportedPackage(package="sklearn", at=Location("train.py", 5), ms=1.2e3, late="its name is not used"),
 )
 texts.add("imports by package", lambda: shown(replace(OF_RUN, imports=PACKAGES)).notes)
 texts.add("notes of a run that was ended early", lambda: shown(EARLY).notes)

@@ -3,6 +3,7 @@
 import warnings
 
 from tests.kit import *
+from tfdoctor.source_code.late_use import LateUse
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.source_code.tree import SyntaxTree
 
@@ -38,6 +39,24 @@ def test_code_in_an_f_string_is_seen_and_not_changed(text: str) -> None:
     assert (module.covers(call, 1), module.written(call)) == (True, "d.batch(2)")
     with pytest.raises(Declined, match="f-string on line 1"):
         module.replaced(call, "d")
+
+
+LATE = (
+    *("import a\nfit()", "import a\nfit()\na.b()", "import a\na.b()\nfit()", "import a.b as c, d\nd()\nfit()"),
+    "from a import b, c\ndef f():\n    b()\ndef g():\n    fit()\nfor x in y:\n    g()\n    f()",
+    "from a import b\ndef f():\n    b()\ndef g():\n    fit()\n    f()\ng()",
+    *("import a\nclass C:\n    def f(self):\n        a.b()\nfit()", "import a\nfit(C)\ndef f(): a.b()\nf()"),
+    *("import a\nclass C:\n    def f(self):\n        a.b()\nfit(C)", "import a\n@d\ndef f(): a.b()\nfit()"),
+    *("import a\nx = lambda: a.b\nfit()", "import a\ngetattr(m, 'f')\nfit()\ndef f(): a.b()", "from a import *"),
+    *("def f():\n    import a\nfit()", "from .a import b\nfit()", "import a\ndef f(x=a.b): ...\nfit()"),
+)
+
+
+def test_where_a_script_first_uses_what_it_imports(golden: Callable[[str, str], None]) -> None:
+    modules = {text: SyntaxTree(text) for text in LATE}
+    used = {text: LateUse(one, [call.lineno for call in one.calls("fit")]) for text, one in modules.items()}
+    told = (f"{text}\n-> {one.clause('a') or 'early, or unclear'}\n" for text, one in used.items())
+    golden("late_use.txt", "\n".join(told))
 
 
 NAMES = (

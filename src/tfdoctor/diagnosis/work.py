@@ -19,11 +19,15 @@ class PhaseRow(Record, kw_only=True):
 
 
 class ImportedPackage(Record, kw_only=True):
-    """A package that the run imports, in ms with all that it imports in turn, at the line that takes most of it."""
+    """A package that the run imports, in ms with all that it imports in turn, at the line that takes most of it.
+
+    ``late`` says where the script first uses its name, as a clause, where that is after the training or nowhere.
+    """
 
     package: str  # "sklearn"
     at: Location | None
     ms: Ms
+    late: Sometimes[str] = ""
 
 
 class RunAccount(Record, kw_only=True):

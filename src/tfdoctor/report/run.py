@@ -238,6 +238,8 @@ def _notes(run: RunAccount) -> Iterator[str]:
         imports_ms = run.of(Phase.IMPORTS)
         of_run = f"{duration(imports_ms)} ({share(imports_ms / run.total_ms)} of the run)"
         yield f"Imports: {of_run}: {', '.join(packages)}."
+    if unneeded := "; ".join(f"{text.name(o.package)}, as {text.prose(o.late)}" for o in run.imports if o.late):
+        yield f"Not needed at the start, unless another module imports it too: {unneeded}."
     if taken_ms := _from_each_to_the_next(run):
         yield _between_steps(run, taken_ms)
     if run.ended_early and run.planned_epochs and run.epochs:

@@ -2,26 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 
-from tfdoctor.diagnosis.work import ImportedPackage, PhaseRow, RunAccount
+from tfdoctor.diagnose.summary.imports import imported_packages
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.kit import by_key
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import RunEnding
-from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunLongLines, RunSteps
 from tfdoctor.facts.phases.worker_times import WorkerTimes
-from tfdoctor.facts.run_work.line_groups import NO_MODULE, LineGroup, package_and_name
+from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import common
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, WorkersTime
 
 MOST = 0.5  # Share of the time of a phase
-IMPORTS = 0.1  # Share of the run from which its imports are told by package
-SHORT_MS = 60_000.0  # A longer run does not notice its imports
-PACKAGES = 5
 SHOWN = 8  # Lines of a phase: the largest; what the others take together is small and no reader changes it
 
 
@@ -60,23 +57,6 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         workers=common(WorkersTime, workers) if workers else None,
         long_steps=_long_steps(steps, phases, chart.get(RunLongLines), chart.get(Cores)) if steps else None,
     )
-
-
-def imported_packages(chart: Chart) -> tuple[ImportedPackage, ...]:
-    """Return the packages of a short run whose imports take much of it, the largest first; () of any other run.
-
-    What a package imports in turn is time of that package, at the line of the user's.
-    """
-    phases = chart.get(RunPhases)
-    if not phases or not phases.whole or phases.total_ms >= SHORT_MS or phases.share(Phase.IMPORTS) < IMPORTS:
-        return ()
-    lines = ((package_and_name(line.calls)[0], line) for line in phases.at(Phase.IMPORTS) if line.at)
-    known = [
-        ImportedPackage(package=package, at=own[0].at, ms=sum(line.ms for line in own))
-        for package, own in by_key(lines).items()
-        if package not in NO_MODULE and sum(line.samples for line in own) >= ENOUGH
-    ]
-    return tuple(sorted(known, key=lambda one: -one.ms)[:PACKAGES])
 
 
 def _leading(lines: Sequence[RunLine]) -> Iterator[PhaseLine]:
