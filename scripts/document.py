@@ -23,6 +23,7 @@ from benchmarks.strangers import stored as strangers
 from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
 from scripts.quoted import account_of, figures_filled, headline_of, report_on, trial_of
+from scripts.report_schema import schema
 from tfdoctor.cli import FOUND, UNDECIDED, app
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
@@ -31,7 +32,6 @@ from tfdoctor.rulebook.config import KEYS
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.files import COMPRESSED, open_report
-from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.pages import ABOUT, LIMITS, built_in_pages, shown
 

@@ -73,19 +73,6 @@ for edit_id in ("prefetch", "cache", "parallel-batch"):
     )
 test_edits_of_lines = TOLD.test("by_id")
 
-FUNCTIONS = """import tensorflow as tf
-
-@tf.function
-def step(x):
-    with tf.GradientTape() as tape:
-        loss = model(x)
-    return loss
-
-@tf.function
-def evaluate(x):
-    return model(x)
-"""
-
 SEQUENTIAL = """import keras
 
 model = keras.Sequential([
@@ -144,13 +131,6 @@ of_models(
 )
 of_models(replacing(FUNCTIONAL), ("y)\nmodel", "y)\ny = y * 2\nmodel"), ("Model(x, y)", "Model(x, [y, x])"))
 of_models(replacing(ADDED), (LAST, f"for _ in s: {LAST}"), (LAST, f"[{LAST} for _ in s]"))
-MODELS.make(
-    "jit-compile",
-    "",
-    replacing(FUNCTIONS),
-    *(("n\ndef step", f"n{words}\ndef step") for words in ("", "()", "(jit_compile=None)")),
-    *(("return loss", f"{call}; return loss") for call in ("tf.print(x)", "tf.py_function(f, [x], tf.int64)")),
-)
 cached = partial(MODELS.make, "cache", "image_dataset", example="dataset = dataset.cache()")
 cached((LIBRARY + "{}").format, "", "print(d.class_names)\n")
 cached(replacing(LIBRARY), ("d = keras", "d, e = keras"))

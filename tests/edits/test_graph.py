@@ -101,37 +101,8 @@ graph(
     ("return x * RATE", "print(x)\n    return x"),
 )
 
-LAYER = """
-
-class Block(keras.layers.Layer):
-    def __init__(self, width):
-        super().__init__()
-        self.inner = [keras.layers.Dense(width) for _ in range(2)]
-        self.last = keras.layers.Dense(width)
-
-    def call(self, x, training=None):
-        for layer in self.inner:
-            x = layer(x)
-        {body}
-        return self.last(x)
-"""
-
-
-def with_layer(body: str) -> str:
-    text = script().replace("[keras.layers.Dense(4)]", "[Block(4)]")
-    return text.replace("\nRATE,", LAYER.format(body=body) + "\nRATE,", 1)
-
-
-graph("for x, y", with_layer, "pass  # in a layer", "if training:\n            x = tf.nn.dropout(x, 0.5)")
-graph(
-    "for x, y",
-    with_layer,
-    "self.calls += 1",
-    "print(x)  # in a layer",
-    "x = x * float(x[0])",
-    "x = self.unknown(x)",
-)
-graph("for x, y", with_layer, "if x[0] > 0:\n            x = -x")
+OWN = "\n\nclass Block(keras.layers.Layer):\n    def call(self, x):\n        return x\n\nRATE,"
+graph("for x, y", replacing(script()), ("\nRATE,", OWN))
 graph("for x, y", str, "import tensorflow as tf\nfor x, y in ds:\n    pass\n")
 graph("for x", str, "import tensorflow as tf\nfor x in ds:\n    with tf.GradientTape() as t:\n        pass\n")
 graph("x = 1", str, "import tensorflow as tf\nx = 1\n")
@@ -145,16 +116,8 @@ FUNCTIONS = """import keras
 import tensorflow as tf
 
 
-class Net(keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.dense = keras.layers.Dense(2)
-
-    def encode(self, x):
-        return self.dense(x)
-
-    def call(self, x):
-        return self.encode(x)
+def net():
+    return keras.Sequential([keras.layers.Dense(2)])
 
 
 def data():
@@ -164,7 +127,7 @@ def data():
 
 def step(model, optimizer, x):
     with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(model.encode(x) + model(x))
+        loss = tf.reduce_mean(model(x))
     variables = model.trainable_variables
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
     return loss
@@ -172,7 +135,7 @@ def step(model, optimizer, x):
 
 def train(epochs):
     dataset, _ = data()
-    model, optimizer = Net(), keras.optimizers.SGD(0.1)
+    model, optimizer = net(), keras.optimizers.SGD(0.1)
     for epoch in range(epochs):
         for x in dataset:
             loss = step(model, optimizer, x)
@@ -186,12 +149,11 @@ FOLLOWED = Edits()
 FOLLOWED.make(
     *("tf-function", "for x in", replacing(FUNCTIONS)),
     ("train(2)", "train(2)"),
-    ("        for x in dataset", "        model = Net()\n        for x in dataset"),
+    ("        for x in dataset", "        model = net()\n        for x in dataset"),
     ("range(8).map(", "range(8).as_numpy_iterator("),
-    ("return self.dense(x)\n", "print(x)\n        return self.dense(x)\n"),
     ("import tensorflow as tf", "import jax as tf"),
     ("\ntrain(2)", "\nfor _ in range(3):\n    train(2)"),
     ("\ntrain(2)", "\ntrain(2)\ntrain(3)"),
-    ("x)\n        print", "x)\n            step(Net(), optimizer, x)\n        print"),
+    ("x)\n        print", "x)\n            step(net(), optimizer, x)\n        print"),
 )
 test_models_and_data_are_followed_through_functions = FOLLOWED.test("graph.functions")

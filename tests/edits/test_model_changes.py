@@ -13,7 +13,7 @@ def larger(text: str, others: Sequence[str] = ()) -> str:
 
 
 def wider(text: str) -> str:
-    return spliced(text, width(SyntaxTree(text), line(text, r"(layers|mine)\.\w+\("), (130, 128), ()))
+    return spliced(text, width(SyntaxTree(text), line(text, r"(layers|mine)\.\w+\("), (130, 128)))
 
 
 TOLD = Edits()
@@ -49,3 +49,10 @@ TOLD.of(
     *("def block(w):\n    return layers.Dense(w)", "W = 130\nx = layers.Dense(W)\ny = tf.zeros((W, 2))"),
 )
 test_sizes_change_where_the_file_shows_them = TOLD.test("model_changes")
+
+
+def test_only_a_number_with_a_name_may_be_used_by_other_files() -> None:
+    check, two = by_id.CHECKS["layer-width"], ProgramRecord(sources={"a.py": "1", "b.py": "2"})
+    check(two, SyntaxTree("from keras import layers\nlayers.Dense(130)"), 2, "")
+    with pytest.raises(Declined, match="other files"):
+        check(two, SyntaxTree("from keras import layers\nWIDE = 130\nlayers.Dense(WIDE)"), 3, "")

@@ -72,4 +72,4 @@ def test_its_names_cannot_be_removed_and_a_damaged_one_says_what_is(job: Recordi
     assert (done.run.failure, done.page) == ("unreadable", "")
     assert "--scrub needs its recording" in done.run.error
     Path(job.found.place).write_text('{"schema": 1, "tfdoctor": "", "steps": {}}')
-    assert "is damaged (results: it is missing)" in examine(job, tmp_path).run.error
+    assert "is damaged (steps.source: it is missing)" in examine(job, tmp_path).run.error

@@ -20,6 +20,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from benchmarks import gallery
+from scripts.report_schema import schema
 from tests.cases import sure
 from tests.diagnose.kit import chart_of, effects, part, states, times
 from tests.facts.kit import Told
@@ -78,7 +79,6 @@ from tfdoctor.report.words import PART_LABELS, joined, run_saving
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.files import open_report
 from tfdoctor.stored.report import finished
-from tfdoctor.stored.schema import schema
 from tfdoctor.terms import humanize, text
 from tfdoctor.terms.humanize import counted, energy, milliseconds, place
 from tfdoctor.terms.json_form import converted

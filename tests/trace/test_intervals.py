@@ -52,14 +52,6 @@ def test_before_is_what_is_covered_until_then(intervals: Intervals, times: list[
     assert intervals.before(np.array(times, np.int64)).tolist() == expected
 
 
-@given(INTERVALS)
-def test_gaps_and_spans_fill_the_whole(intervals: Intervals) -> None:
-    assert (intervals & intervals.gaps()).total == 0
-    if intervals.spans:
-        length = intervals.spans[-1][1] - intervals.spans[0][0]
-        assert intervals.total + intervals.gaps().total == length
-
-
 @given(INTERVALS, st.lists(st.integers(-25, 45)))
 def test_times_lie_in_an_interval_or_in_none(intervals: Intervals, times: list[int]) -> None:
     expected = [time in instants(intervals) for time in times]

@@ -274,12 +274,6 @@ def told(plane: Plane) -> list[tuple[str, dict[str, Any]]]:
     ]  # fmt: skip
 
 
-def groups(plane: Plane) -> list[str]:
-    """Return what is left of groups: their stat, and lines."""
-    stats = {one.name for one in plane.proto.stat_metadata.values()} & {"group_id"}
-    return [*stats, *(line.name for line in plane.proto.lines)]
-
-
 def planed(name: str, **lines: Iterable[tuple[str, int, int, Any]]) -> tuple[Space, Plane]:
     """A plane with these lines of events, each a name, a start, a duration and stats."""
     space = Space()
@@ -289,16 +283,6 @@ def planed(name: str, **lines: Iterable[tuple[str, int, int, Any]]) -> tuple[Spa
         for event, start, duration, told in events:
             line.add(event, start, duration, **told)
     return space, plane
-
-
-def test_groups_are_forgotten_with_the_lines_derived_from_them() -> None:
-    kernel, step = ("kernel", 0, 1, {"group_id": 3, "correlation_id": 9}), ("0", 0, 1, {"group_id": 3})
-    space, plane = planed("/device:GPU:0", Stream=[kernel], Steps=[step])
-    repair.remove_groups(space.proto)
-    assert (groups(plane), told(plane)) == (["Stream"], [("kernel", {"correlation_id": 9})])
-    space, plane = planed("/device:TPU:0", Steps=[("0", 0, 1, {})])  # a TPU's own
-    repair.remove_groups(space.proto)
-    assert groups(plane) == ["Steps"]
 
 
 def test_iterations_become_the_zeroth() -> None:
@@ -316,15 +300,6 @@ def test_calls_of_kerass_train_function_become_steps() -> None:
     space, plane = planed("/host:CPU", python=[(marked[0], 0, 9, marked[1]), calls[0]])
     repair.repair(space.proto)
     assert told(plane) == [marked, ("multi_step_on_iterator", {})]
-
-
-def test_saved_groups_stay_where_no_step_can_be_marked_anew() -> None:
-    space, plane = planed("/host:CPU", python=[("FunctionRun", 0, 9, {"group_id": 3})])
-    repair.repair(space.proto)
-    assert told(plane) == [("FunctionRun", {"group_id": 3})]
-    plane.line(2, "python").add("train_function", 0, 9, group_id=4)
-    repair.repair(space.proto)
-    assert groups(plane) == ["python", "python"]
 
 
 def test_copies_get_the_names_and_sizes_that_xprof_reads() -> None:

@@ -61,7 +61,7 @@ from tfdoctor.trial.program import (
     texts_of,
 )
 from tfdoctor.trial.rounds import AROUND, Runs
-from tfdoctor.trial.running import LEASH, PREFIX, Runner, folder_prefix
+from tfdoctor.trial.running import LEASH, Runner
 from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow, rivals
 from tfdoctor.trial.statistics import FEWEST_ROUNDS, Round
 from tfdoctor.trial.taking_out import LEAST_STEPS, Length

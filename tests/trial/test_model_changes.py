@@ -20,10 +20,13 @@ BATCHES = [
 
 def width(line: int) -> Remedy:
     action = f"Choose 128 instead of 130 in dense_{line}"
-    return Remedy(action, at=Location("train.py", line), width=LayerWidth(130, 128))
+    code, changes = "130  ->  128    # fewer tiles", "the model has another size"
+    at = Location("train.py", line)
+    return Remedy(action, code, at, "layer-width", width=LayerWidth(130, 128), changes=changes)
 
 
-BATCH, WIDTH = finding("small-batch"), finding("unaligned-dimension", width(4))
+NARROWER = (width(4),)
+BATCH, WIDTH = finding("small-batch"), finding("unaligned-dimension", *NARROWER)
 
 
 def recording(folder: Path, **program: Any) -> Recording:
@@ -43,11 +46,23 @@ def proposed(
     return proposals.changes_of_model(of, replace(tried(), results=results), only, keep=keep)
 
 
+def narrower(
+    of: Recording, *only: str, remedies: Sequence[Remedy] = NARROWER, saving: Saving | None = None
+) -> tuple[list[Variant], list[NotTried]]:
+    found = replace(finding("unaligned-dimension", *remedies), saving=saving)
+    results, _ = edited(of, (found,), None)
+    variants, missing = proposals.edits(of, replace(tried(), results=results), only, keep=False)
+    return [variant for variant, _ in variants], missing
+
+
 def test_without_their_names_they_are_not_tried(tmp_path: Path) -> None:
     variants, missing = proposed(recording(tmp_path))
     named = {one.name: one.why.rpartition(" ")[2] for one in missing}
-    assert named == {"a larger batch": "small-batch", "unaligned-dimension": "unaligned-dimension"}
+    assert named == {"a larger batch": "small-batch"}
     assert variants == []
+    assert narrower(recording(tmp_path))[1][0].why.endswith(
+        "size, so it is tried only with --only unaligned-dimension"
+    )
     assert proposed(recording(tmp_path), "prefetch") == ([], [])
 
 
@@ -76,8 +91,7 @@ def test_a_batch_of_unknown_origin_says_so(program: Mapping[str, object], why: s
 def test_a_width_is_the_advised_one_and_promises_nothing_where_the_file_does_not_show_all(tmp_path: Path) -> None:
     saving = next(result.saving for result in tried().results if result.saving)
     for remedies, promised in ([width(4)], saving), ([width(4), width(5)], None):
-        found = replace(finding("unaligned-dimension", *remedies), saving=saving)
-        ((variant,), _) = proposed(recording(tmp_path), "unaligned-dimension", results=(found,))
+        ((variant,), _) = narrower(recording(tmp_path), "unaligned-dimension", remedies=remedies, saving=saving)
         assert [one.decode() for one in variant.files.values()] == [TEXT.replace("130", "128")]
         assert (variant.promised, variant.action) == (promised, "Choose 128 instead of 130 in dense_4")
 
@@ -90,11 +104,12 @@ def test_the_patch_of_the_report_has_none_of_them(tmp_path: Path) -> None:
 def test_two_changes_of_a_file_are_made_together(tmp_path: Path) -> None:
     of = recording(tmp_path)
     (twice, _), _ = proposed(of, "small-batch")
-    ((narrower,), _) = proposed(of, "unaligned-dimension")
-    both = proposals.joined(of, [twice, narrower], {})
+    results, _ = edited(of, (WIDTH,), None)
+    ((other,), _) = narrower(of, "unaligned-dimension")
+    both = proposals.joined(of, [twice, other], {"unaligned-dimension": results[0]})
     (text,) = both.files.values()
     assert text.decode() == TEXT.replace("130", "128").replace("batch(32)", "batch(64)")
-    assert (both.examples, both.model) == (Fraction(2), f"{twice.model} and {narrower.model}")
+    assert (both.examples, both.model) == (Fraction(2), f"{twice.model} and {other.model}")
 
 
 @cases((False,), (True,))

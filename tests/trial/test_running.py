@@ -1,8 +1,6 @@
-"""Runs of a trial with real processes: what a killed trial has left, and which of several processes is timed."""
+"""Runs of a trial with real processes: which of several processes is timed."""
 
 from tests.trial.kit import *
-
-SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 
 @pytest.fixture
@@ -10,34 +8,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let trials have their folders here."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
-
-
-def test_a_killed_trial_is_swept_by_the_next_one(temporary: Path) -> None:
-    """Also its processes in sessions of their own; those of a trial that runs are left alone.
-
-    Trap: a process of another container has a number there, and none here.
-    """
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    dead, living = (temporary / f"{folder_prefix(number)}x" for number in (ended.pid, os.getpid()))
-    others = [temporary / f"{PREFIX}{ended.pid}-{where}x" for where in ("0123456789ab-", "")]
-    processes = []
-    for folder in (dead, living, *others):
-        (folder / "run1" / "processes").mkdir(parents=True)
-        plan = f"1 hidden {json.dumps({'processes': str(folder / 'run1' / 'processes')})}"
-        known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        processes.append(subprocess.Popen(SLEEP, env={**known, "TFDOCTOR_PLAN": plan}, start_new_session=True))
-    try:
-        with Runner.of(RecordedProgram(("true",), temporary, Kind.SCRIPT), layer=False) as stage:
-            assert stage.folder.name.startswith(folder_prefix(os.getpid()))
-            assert processes[0].wait(10) < 0
-            assert [one.poll() for one in processes[1:]] == [None] * 3
-        assert not dead.exists()
-        assert all(folder.exists() for folder in (living, *others))
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 TWO_PROCESSES = """

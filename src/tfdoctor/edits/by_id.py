@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tfdoctor.edits import pipelines
 from tfdoctor.edits.execution import jit_compile, must_fill_epochs, run_eagerly_off, steps_per_execution
-from tfdoctor.edits.graph import must_be_traceable, tf_function
+from tfdoctor.edits.graph import must_be_of_keras, tf_function
 from tfdoctor.edits.sizes import must_be_the_only_file
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.source_code.splice import Splice
@@ -32,7 +32,7 @@ KINDS: dict[str, Kind] = {
 # Take the program record, a file, a line and the rule's example; raise Declined where the record excludes the edit.
 CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, int, str], None]] = {
     "steps-per-execution": must_fill_epochs,
-    "run-eagerly-off": must_be_traceable,
+    "run-eagerly-off": must_be_of_keras,
     "cache": pipelines.must_be_cacheable,
     "cache-before-repeat": pipelines.must_be_repeatable,
     "parallel-map": pipelines.must_keep_order,

@@ -26,37 +26,14 @@ _CALLBACKS = ("keras.callbacks", "tf_keras.callbacks", "tensorflow.keras.callbac
 _PLACE = 5  # Of ``callbacks`` among the positional arguments: fit(x, y, batch_size, epochs, verbose, ...)
 
 _STEPS = r"steps_per_execution=(\d+)"
-_NOT_COMPILED = re.compile(r"\b(py_function|numpy_function|tf\.print)\b")
 
 
 def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
-    """Give ``jit_compile=True`` to the compile() of the model, or to the tf.function around a line."""
-    models = _compiles(module)
-    everywhere = [  # those that take gradients
-        (function, decorator)
-        for function in module.functions
-        for decorator in function.decorator_list
-        if module.means(decorator.func if isinstance(decorator, ast.Call) else decorator, "tensorflow.function")
-        and "GradientTape" in module.written(function)
-    ]
-    around = [pair for pair in everywhere if module.covers(pair[0], line)]
-    functions = around or ([] if models else everywhere)
-    if functions and not any(module.covers(call, line) for call in models):
-        return [_compiled_function(module, functions)]
+    """Give ``jit_compile=True`` to the compile() of the model."""
     call = _compile(module, line)
     if written(module, call, "run_eagerly") not in ("", "False"):
         raise Declined("the model is compiled with run_eagerly, which excludes jit_compile")
     return [setting(module, call, "jit_compile", "True", instead_of=("None", '"auto"'))]
-
-
-def _compiled_function(module: SyntaxTree, functions: list[tuple[Function, ast.expr]]) -> Splice:
-    """Return the splice that compiles the only one of some functions."""
-    function, decorator = only(functions, "the file has {}", "tf.function")
-    if _NOT_COMPILED.search(module.written(function)):
-        raise Declined("the function has operations that XLA cannot compile")
-    if isinstance(decorator, ast.Call):
-        return setting(module, decorator, "jit_compile", "True", instead_of=("None",))
-    return insert(module.span(decorator)[1], "(jit_compile=True)")
 
 
 def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Splice]:

@@ -1,6 +1,6 @@
 """The edit that turns an eager training step into a graph, where the file shows that nothing else changes.
 
-``must_be_traceable`` and ``must_compile`` ask the same of a Keras model that was compiled to run eagerly.
+``must_be_of_keras`` and ``must_compile`` ask the same of a Keras model that was compiled to run eagerly.
 """
 
 from tfdoctor.edits.kit import *
@@ -25,11 +25,16 @@ def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if _DIFFERENT_SHAPES.search(module.text):
         raise Declined("the batches differ in shape, and each new shape would be traced anew")
     _must_have_pure_layers(module)
-    traceable = Traceable(module, batch_is_known=True)
+    traceable = Traceable(module)
     for step in steps:
         traceable.check(step)
         _must_get_tensors(module, step)
-    return [_decorated(module, step) for step in steps]
+    splices = []
+    for step in steps:
+        name = module.imported("tensorflow.function", step, "the function")
+        start = module.lines.start(module.span(step)[0])
+        splices.append(insert(start, f"{module.lines.indent(start)}@{name}{module.lines.newline}"))
+    return splices
 
 
 def _taped(module: SyntaxTree, line: int) -> list[Function]:
@@ -56,10 +61,8 @@ def _must_have_pure_layers(module: SyntaxTree) -> None:
     must_compile(module)
     if re.search(r"\bLambda\(", module.text):
         raise Declined("a Lambda layer calls a function that may need eager steps")
-    traceable = Traceable(module, batch_is_known=True)
-    for definition in module.all(ast.ClassDef):
-        if keras_class(module, definition.name):
-            traceable.check_class(definition)
+    if own := [one.name for one in module.all(ast.ClassDef) if keras_class(module, one.name)]:
+        raise Declined(f"the file defines {own[0]}, a part of the model that may need eager steps")
     for target in module.targets:
         changes = isinstance(target, ast.Attribute) and target.attr == "trainable"
         if changes and (module.repeated(target) or module.home(target)):
@@ -97,23 +100,13 @@ def _is_steady(module: SyntaxTree, value: ast.expr) -> bool:
             return False
 
 
-def _decorated(module: SyntaxTree, function: Function) -> Splice:
-    name = module.imported("tensorflow.function", function, "the function")
-    start = module.lines.start(module.span(function)[0])
-    return insert(start, f"{module.lines.indent(start)}@{name}{module.lines.newline}")
-
-
-def must_be_traceable(program: ProgramRecord, module: SyntaxTree, _: int, __: str) -> None:
-    """Decline unless a graph can hold all layers of the run, and its model: those of Keras, and the file's own."""
-    traceable = Traceable(module, batch_is_known=False)
+def must_be_of_keras(program: ProgramRecord, _: SyntaxTree, __: int, ___: str) -> None:
+    """Decline unless all layers of the run are those of Keras, which a graph can hold."""
     if program.layers is None:
         raise Declined("the recording does not contain the layers of the model")
     for layer in program.layers:
         if layer.module.partition(".")[0] not in TENSORFLOW:
-            definition = keras_class(module, layer.kind)
-            if layer.module != "__main__" or definition is None:
-                raise Declined(f"layer {layer.kind} is not from Keras and may need eager steps")
-            traceable.check_class(definition)
+            raise Declined(f"layer {layer.kind} is not from Keras and may need eager steps")
         if layer.kind == "Lambda":
             raise Declined("a Lambda layer calls a function that may need eager steps")
 

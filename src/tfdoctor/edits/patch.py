@@ -217,7 +217,13 @@ def changed_files(
     """
     draft = Draft(recording)
     for result in results:
-        _add(draft, result)
+        taken, why = "", ""
+        for remedy in result.finding.remedies if result.finding else ():
+            if taken in ("", remedy.edit_id):  # also where it changes what is trained
+                edit, taken = _edit(replace(remedy, changes=""), result.rule, draft, "", taken)
+                why = why or edit.missing
+        if not taken:
+            raise Declined(why or "it has no remedy")
     for path, splices in more:
         if why := draft.add(draft.sources[path], splices):
             raise Declined(why)
@@ -225,19 +231,3 @@ def changed_files(
         Path(draft.sources.recorded(source.path)).resolve(): source.encoded(spliced(source.text, splices))
         for source, splices in draft.changed.values()
     }
-
-
-def _add(draft: Draft, result: Result) -> None:
-    why, taken = "", ""
-    for remedy in result.outcome.remedies if isinstance(result.outcome, Finding) else ():
-        if taken not in ("", remedy.edit_id):
-            continue
-        try:
-            _, source, splices = draft.edit(remedy, result.rule)
-        except Declined as reason:
-            why = why or str(reason)
-            continue
-        missing = draft.add(source, splices)
-        taken, why = (taken, missing) if missing else (remedy.edit_id, why)
-    if not taken:
-        raise Declined(why or "it has no remedy")

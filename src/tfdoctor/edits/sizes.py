@@ -34,10 +34,8 @@ def larger_batch(module: SyntaxTree, line: int, sizes: tuple[int, int], others: 
     return [_replaced(module, size, sizes, _batch_size, others)]
 
 
-def width(module: SyntaxTree, line: int, widths: tuple[int, int], others: Sequence[str]) -> list[Splice]:
+def width(module: SyntaxTree, line: int, widths: tuple[int, int]) -> list[Splice]:
     """Return the splices after which the layers of a line that have the first width have the second.
-
-    ``others`` are the texts of the other files of the run, which may import a constant.
 
     Raises:
         Declined: no layer on the line shows that width as a number.
@@ -46,12 +44,13 @@ def width(module: SyntaxTree, line: int, widths: tuple[int, int], others: Sequen
     given = [value for value in given if _is_number(module, value, widths[0])]
     if not given:
         raise Declined(f"line {line} has no layer of Keras whose width is written as {widths[0]}")
-    return [_replaced(module, value, widths, _width, others) for value in given]
+    return [_replaced(module, value, widths, _width, ()) for value in given]
 
 
-def must_be_the_only_file(program: ProgramRecord, _: SyntaxTree, __: int, ___: str) -> None:
-    """Decline a number that another file of the run may import."""
-    if len(program.sources) > 1:
+def must_be_the_only_file(program: ProgramRecord, module: SyntaxTree, line: int, _: str) -> None:
+    """Decline a number with a name, which another file of the run may import."""
+    widths = (_width(module, call) for call in module.on(ast.Call, line))
+    if len(program.sources) > 1 and any(isinstance(one, ast.Name) for one in widths):
         raise Declined("the run has other files, which may use the same number")
 
 

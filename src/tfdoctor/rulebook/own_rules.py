@@ -1,6 +1,5 @@
 """The user's own rules: modules like the built-in ones, in a folder of the user."""
 
-import ast
 import importlib.util
 import math
 import re
@@ -30,7 +29,7 @@ NO_RULE = re.compile(r"_.*|test_.*|conftest")
 
 CALLED = ("check", "sick", "healthy")  # What a rule defines besides its topic
 
-HOME = Path(__file__).resolve().parents[1]
+NO_FACT = " There is no such fact: the page of the manual on facts lists them."
 
 
 def load(folders: Iterable[Path], taken: Collection[str]) -> tuple[Rule, ...]:
@@ -91,7 +90,8 @@ def _imported(path: Path) -> ModuleType:
         del sys.modules[spec.name]
         line, message = _line_of(error, path), " ".join(str(error).split())
         said = f"{path}{line} cannot be loaded: {type(error).__name__}: {message}."
-        raise ConfigError(f"{said}{_advice(error, path)}") from error
+        of_fact = isinstance(error, ImportError) and (error.name or "").startswith("tfdoctor.facts")
+        raise ConfigError(f"{said}{NO_FACT if of_fact else ''}") from error
     return module
 
 
@@ -102,36 +102,6 @@ def _line_of(error: BaseException, path: Path) -> str:
     passed = walk_tb(error.__traceback__)
     lines = [line for frame, line in passed if Path(frame.f_code.co_filename).absolute() == path.absolute()]
     return f":{lines[-1]}" if lines else ""
-
-
-def _advice(error: BaseException, path: Path) -> str:
-    """Return what to change in a rule of an earlier tfdoctor that fails to import; "" where that is not known."""
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-    if isinstance(error, AttributeError) and frames[-1].f_globals.get("__name__") == "dataclasses":
-        return " A class that inherits from one of tfdoctor's needs no @dataclass: remove the decorator."
-    if not isinstance(error, ImportError):
-        return ""
-    asked_of = error.name or ""
-    moved = asked_of.replace("tfdoctor.diagnosis.", "tfdoctor.families.")
-    if moved != asked_of and importlib.util.find_spec(moved):
-        return f" What rules are written with has moved: import it from {moved}."
-    if not asked_of.startswith("tfdoctor.facts"):
-        return ""
-    asked = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
-    names = [one.name for node in asked if node.module == asked_of for one in node.names]
-    found = [f"{name} from {module}" for name in names if (module := _module_of(name)) not in ("", asked_of)]
-    if found:
-        return f" Facts have moved: import {' and '.join(found)}."
-    return " There is no such fact: the page of the manual on facts lists them."
-
-
-def _module_of(name: str) -> str:
-    """Return the module of facts that defines a name; "" where none does."""
-    defined = re.compile(rf"^(?:class|def) {re.escape(name)}\b", re.MULTILINE)
-    for file in sorted((HOME / "facts").rglob("*.py")):
-        if defined.search(file.read_text(encoding="utf-8")):
-            return ".".join(("tfdoctor", *file.relative_to(HOME).with_suffix("").parts))
-    return ""
 
 
 def _check_parts(module: ModuleType, path: Path) -> None:

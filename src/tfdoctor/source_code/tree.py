@@ -333,14 +333,10 @@ class SyntaxTree:
             return bound
         follows = any(one in self.block(last) for one in self.outward(name))
         surely = follows and isinstance(self.statement_of(last), ast.Assign | ast.AnnAssign)
-        again = any(self._comes_round(one, last, name) for one in bound)
+        loops = (one for other in bound for one in self.outward(other) if isinstance(one, Loop))
+        # Another binding reaches it by a loop around both that does not bind it before.
+        again = any(self.within(name, loop) and not self.within(last, loop) for loop in loops)
         return [last] if surely and not again else bound
-
-    def _comes_round(self, other: ast.AST, last: ast.AST, name: ast.AST) -> bool:
-        """Say whether another binding reaches a name by a loop that does not bind it before."""
-        loops = (one for one in self.outward(other) if isinstance(one, Loop) and self.within(name, one))
-        loop = next(loops, None)
-        return loop is not None and not self.within(last, loop)
 
     def source(self, node: Any) -> BoundValue | None:  # noqa: ANN401
         """Return what a binding gives a name: an assignment, a loop, or the only call of a function."""
@@ -498,14 +494,12 @@ class SyntaxTree:
         parts = origin.split(".")
         for size in range(len(parts), 0, -1):
             for name, origins in self.imports.items():
-                if origins == {".".join(parts[:size])} and self._sees(name, node):
-                    return ".".join([name, *parts[size:]])
+                if origins != {".".join(parts[:size])}:
+                    continue
+                bound = self._bindings.get((self.scope_of_name(name, self._scopes[node]), name), [])
+                if bound and all(isinstance(one, ast.alias) and place(one) < place(node) for one in bound):
+                    return ".".join([name, *parts[size:]])  # it stands for imports above, and nothing else
         return None
-
-    def _sees(self, name: str, node: ast.AST) -> bool:
-        """Say whether a name stands for an import above, and nothing else, in the scope of a node."""
-        bound = self._bindings.get((self.scope_of_name(name, self._scopes[node]), name), [])
-        return bool(bound) and all(isinstance(one, ast.alias) and place(one) < place(node) for one in bound)
 
     def imported(self, origin: str, node: ast.AST, before: str = "the line") -> str:
         """Return the name of a part of TensorFlow at a node, which the message calls ``before``.

@@ -10,8 +10,7 @@ from typing import Any
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM
-from tfdoctor.stored.report import NoReportError, read
-from tfdoctor.stored.schema import SCHEMA
+from tfdoctor.stored.report import SCHEMA, NoReportError, read
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import content, is_below, unpacked
 
@@ -60,17 +59,9 @@ def of_text(text: str, path: Path, rules: Iterable[Rule] = ()) -> Diagnosis:
     if text.lstrip()[:1] == "<":
         raise InputError(f"{path} is an HTML report: name the report.json of the same run (--format json).")
     try:
-        data = json.loads(text, parse_constant=_no_number)
+        data: Any = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: name a recording, or its report.json.") from error
-    return _typed(data, path, rules)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _typed(data: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noqa: ANN401 - JSON
     schema = data.get("schema") if isinstance(data, dict) else None
     if type(schema) is not int or "tfdoctor" not in data or "steps" not in data:
         raise InputError(f"{path} is not a report of tfdoctor: name a recording, or its report.json.")
@@ -83,6 +74,10 @@ def _typed(data: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noqa: 
         return read(data, rules)
     except NoReportError as error:
         raise InputError(f"{path} is damaged ({error}): write the report again from its recording.") from error
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _text(path: Path) -> str:

@@ -1,24 +1,25 @@
 """Writes a diagnosis as the object of report.json, and reads such an object: its types say their own form there."""
 
-import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from types import NoneType
 from typing import Any, TypeVar
 
-from msgspec import Struct, ValidationError, structs
+from msgspec import Struct, structs
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rank import rated_by_trial
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.stored.schema import LIFTED, SCHEMA, fault
 from tfdoctor.terms import text
 from tfdoctor.terms.json_form import Json, as_json, columns, converted, number, parts
 from tfdoctor.terms.record import rebuilt
 from tfdoctor.terms.verdict import Finding, Replacement
 
+SCHEMA = 1  # Fields are only ever added; a field that changes its meaning makes it 2
+LIFTED = ("breakdown_ms", "untraced_breakdown_ms")  # Fields of the steps that stand beside them in a report
 T = TypeVar("T")
 
 
@@ -43,7 +44,7 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     try:
         found: Diagnosis = finished(converted(whole, Diagnosis))
     except ValueError as error:
-        raise NoReportError(fault(_said(error, whole), whole)) from error
+        raise NoReportError(_fault(str(error))) from error
     known, results, seen = {rule.name: rule for rule in rules}, [], set[str]()
     for at, result in enumerate(found.results):
         name = result.rule.name
@@ -59,15 +60,17 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     return replace(found, results=rated_by_trial(results))
 
 
-def _said(error: ValueError, content: Json) -> str:
-    """Return the message of msgspec, which can show no text with halves of characters: these are left out then."""
-    if "surrogates not allowed" not in str(error):
-        return str(error)
-    try:
-        converted(json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace")), Diagnosis)
-    except ValidationError as whole:
-        return str(whole)
-    return "expected the texts of a report to be whole - at `$`"
+def _fault(error: str) -> str:
+    """Return what is wrong in a report, and where, by the error of msgspec: "steps.rows[0]: it is missing"."""
+    if "surrogates not allowed" in error:  # msgspec can show no such text
+        return "a text has halves of characters"
+    what, *places = re.split(r" - at `\$(.*?)`", error)
+    if missing := re.fullmatch("Object missing required field `(.*)`", what):
+        places, what = [f".{missing[1]}", *places], "it is missing"
+    where = "".join(reversed(places)).lstrip(".")
+    where = re.sub(rf"^steps\.(?=({'|'.join(LIFTED)})\b)", "", where)
+    what, _, regex = what.partition(" matching regex")
+    return f"{where}: {what[:1].lower()}{what[1:]}{' of another form' if regex else ''}"
 
 
 def finished(part: T) -> T:

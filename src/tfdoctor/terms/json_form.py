@@ -161,7 +161,7 @@ def _numbers(least: float, most: float = LARGEST, *, above: bool = False, known:
             return math.nan
         inside = type(value) in (int, float) and (least < value if above else least <= value) and value <= most
         if not inside:  # as NaN
-            raise ValueError("expected another number")
+            raise ValueError(f"expected a number {'>' if above else '>='} {least:g} and <= {most:g}")
         return _noticeable(float(value))
 
     limits = {"exclusiveMinimum" if above else "minimum": least, "maximum": most}

@@ -132,10 +132,6 @@ class Intervals:
         last = self.starts_ps.searchsorted(end, "left")
         return self._of(np.maximum(self.starts_ps[first:last], start), np.minimum(self.ends_ps[first:last], end))
 
-    def gaps(self) -> Self:
-        """Return the intervals between the spans."""
-        return self._of(self.ends_ps[:-1], self.starts_ps[1:])
-
     @property
     def total(self) -> int:
         """The time covered, in picoseconds."""

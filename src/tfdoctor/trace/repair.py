@@ -1,8 +1,7 @@
 """Repairs a trace for xprof, on a parsed copy and never in the file.
 
-Each repair works around one fault of xprof 2.24: it does not regroup a trace that was saved grouped; any
-``iter_num`` above 0 hides every step; calls of Keras' train function without a marker are not steps; copies
-with CUPTI's names count as compute.
+Each repair works around one fault of xprof 2.24: any ``iter_num`` above 0 hides every step; calls of Keras' train
+function without a marker are not steps; copies with CUPTI's names count as compute.
 """
 
 import re
@@ -14,36 +13,17 @@ from tfdoctor.trace.wire import Message
 
 HOST = "/host:CPU"
 GPU = "/device:GPU"
-TPU = "/device:TPU"
 # How the names of events begin that have no iter_num: those of thread pools (half of all events) and tf.data.
 OUTSIDE_LOOPS = (NOISE, ITERATOR)
-# Lines that TensorFlow 2.3 and 2.4 derived from others and saved too. (A TPU has its own line "Steps".)
-DERIVED = ("Steps", "TensorFlow Ops", "TensorFlow Name Scope")
 
 
 def repair(space: Message) -> None:
-    """Apply all repairs, in the order of their dependencies.
-
-    Saved groups are removed only if steps can be marked again; otherwise they are the only steps.
-    """
-    if _has(space, ("train", *TRAINING_CALLS)):
-        remove_groups(space)
+    """Apply all repairs."""
     zero_iter_num(space)
-    if not _has(space, ("train",)):
+    hosts = (plane for plane in space.planes if plane.name == HOST)
+    if not any(metadata.name == "train" for plane in hosts for metadata in plane.event_metadata.values()):
         mark_steps(space)
     rename_copies(space)
-
-
-def remove_groups(space: Message) -> None:
-    """Remove saved groups: xprof groups events only if no stat is called group_id."""
-    for plane in space.planes:
-        old = {key for name in ("group_id", "step_name") if (key := _stat(plane, name)) is not None}
-        for key in old:
-            del plane.stat_metadata[key]
-        if not plane.name.startswith(TPU):
-            _retain(plane.lines, [line for line in plane.lines if line.name not in DERIVED])
-        for event in _events(plane) if old else ():
-            _retain(event.stats, [stat for stat in event.stats if stat.metadata_id not in old])
 
 
 def zero_iter_num(space: Message) -> None:
@@ -89,16 +69,6 @@ def rename_copies(space: Message) -> None:
                     stat.str_value = f"num_bytes:{size[1]}"
 
 
-def _has(space: Message, names: tuple[str, ...]) -> bool:
-    """Return whether the host's plane has an event type with one of these names."""
-    return any(
-        metadata.name in names
-        for plane in space.planes
-        if plane.name == HOST
-        for metadata in plane.event_metadata.values()
-    )
-
-
 def _events(plane: Message) -> Iterable[Message]:
     return (event for line in plane.lines for event in line.events)
 
@@ -120,12 +90,3 @@ def _new_stat(plane: Message, name: str) -> int:
         key = next(free for free in count(1) if free not in plane.stat_metadata)
         plane.stat_metadata[key].id, plane.stat_metadata[key].name = key, name
     return key
-
-
-def _retain(repeated: Message, retained: list[Message]) -> None:
-    """Replace the messages of a repeated field with some of them."""
-    if len(retained) == len(repeated):
-        return
-    copies = [type(message).FromString(message.SerializeToString()) for message in retained]
-    del repeated[:]
-    repeated.extend(copies)

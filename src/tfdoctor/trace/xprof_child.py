@@ -40,18 +40,13 @@ def main() -> None:
     whole = private / "whole.xplane.pb"
     whole.write_bytes(space.SerializeToString())
     del space  # xprof needs the memory
-    sys.stdout.write(json.dumps(_analysis(whole)))
-    sys.stdout.flush()  # xprof may abort at its end
-
-
-def _analysis(trace: Path) -> dict[str, Any]:
-    """Return the tables and the steps of the analysis, or exit with its error."""
-    data, answered = xprof.xspace_to_tools_data([str(trace)], TOOL, {})
+    data, answered = xprof.xspace_to_tools_data([str(whole)], TOOL, {})
     if not answered:
         sys.exit(data.decode(errors="replace") or "xprof gave no reason")
-    stats = op_stats_pb2.OpStats.FromString(trace.with_name(CACHE).read_bytes())
+    stats = op_stats_pb2.OpStats.FromString(whole.with_name(CACHE).read_bytes())
     steps = [_step(step) for step in stats.step_db.step_sequence if step.step_info_per_core]
-    return {"tables": json.loads(data), "steps": steps}
+    sys.stdout.write(json.dumps({"tables": json.loads(data), "steps": steps}))
+    sys.stdout.flush()  # xprof may abort at its end
 
 
 def _step(step: Any) -> dict[str, Any]:  # noqa: ANN401 - a protobuf without type stubs

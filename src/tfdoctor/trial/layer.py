@@ -81,7 +81,8 @@ def _places(folder: Path, environment: Mapping[str, str]) -> set[Path]:
     into the topmost one of an overlay. So each folder on the way to what the program is likely to write gets one.
     """
     mounts = {Path(one.mountpoint) for one in psutil.disk_partitions(all=True)}
-    if _privileged():
+    numbers = Path("/proc/self/uid_map").read_text("ascii").split()
+    if os.getuid() == 0 and numbers[:3] == ["0", "0", str(2**32 - 1)]:  # root outside of any user namespace
         return {Path("/"), *(place for place in mounts if place.exists() and not _as_it_is(place))}
     homes = (folder, environment.get("HOME", "/"), environment.get("TMPDIR", "/tmp"))  # noqa: S108
     own = [_largest_own(Path(os.path.realpath(home))) for home in homes]
@@ -111,12 +112,6 @@ def _largest_own(folder: Path) -> Path:
             break
         folder = folder.parent
     return folder
-
-
-def _privileged() -> bool:
-    """Say whether this is root outside of any user namespace, for whom overlays have no limits."""
-    numbers = Path("/proc/self/uid_map").read_text("ascii").split()
-    return os.getuid() == 0 and numbers[:3] == ["0", "0", str(2**32 - 1)]
 
 
 def _stored_bytecode(source: Path) -> Iterator[Path]:

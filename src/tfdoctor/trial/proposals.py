@@ -1,9 +1,8 @@
-"""What to try: the edits that the report advises, changes of the batch and of widths, and environment variables."""
+"""What to try: the edits that the report advises, larger batches, and environment variables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from math import prod
 
 from tfdoctor.capture.agent.process.masking import masked
@@ -11,7 +10,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving
 from tfdoctor.edits.patch import changed_files
-from tfdoctor.edits.sizes import larger_batch, width
+from tfdoctor.edits.sizes import larger_batch
 from tfdoctor.edits.source import Sources
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import Places
@@ -45,21 +44,22 @@ def edits(
     """
     findings, variants, missing = named(diagnosis, only, "--only"), [], []
     for name, (result, remedies) in findings.items():
-        if (only and name not in only) or any(remedy.width is not None for remedy in remedies):
-            continue  # other widths of layers are variants of their own
+        if only and name not in only:
+            continue
         try:
             files = changed_files(recording, [result])
         except Declined as reason:
             missing.append(NotTried(name, str(reason)))
             continue
         pairs = zip(remedies, result.edits, strict=False)
-        first = next((remedy for remedy, edit in pairs if edit.before or edit.after), Remedy(""))
+        made = [remedy for remedy, edit in pairs if edit.before or edit.after] or [Remedy("")]
+        first, widths = made[0], [remedy.action for remedy in made if remedy.width]
         variant = Variant(
             name=name,
-            action=first.action,
+            action="; ".join(widths) or first.action,
             files=files,
             rules=(name,),
-            promised=result.saving,
+            promised=None if widths and len(made) < len(remedies) else result.saving,
             promised_run=of_whole_run(result),
             exact={remedy.edit_id for remedy in remedies if remedy.edit_id} <= EXACT,
             reorders=_reorders(remedies, recording),
@@ -159,8 +159,6 @@ FACTORS = (2, 4)  # How much larger the batches are that are tried
 # The rules that advise a larger batch for the sake of the step.
 BATCH_RULES = ("small-batch", "small-replica-batch")
 
-WIDTH_RULE = "unaligned-dimension"
-
 ARRAYS = "arrays"  # The kind of input for which Keras makes the batches
 Splices = tuple[tuple[str, tuple[Splice, ...]], ...]  # By the name of a file in reports, what is replaced in it
 
@@ -168,26 +166,23 @@ Splices = tuple[tuple[str, tuple[Splice, ...]], ...]  # By the name of a file in
 def changes_of_model(
     recording: Recording, diagnosis: Diagnosis, only: Sequence[str], *, keep: bool
 ) -> tuple[list[Variant], list[NotTried]]:
-    """Return larger batches and other widths, which change what is trained: those whose rule `only` names.
+    """Return larger batches, which change what is trained: those whose rule `only` names.
 
     `keep` lets them into what is kept.
     """
     findings = named(diagnosis, (), "")
     variants: list[Variant] = []
     missing: list[NotTried] = []
-    for rule in (*BATCH_RULES, WIDTH_RULE):
-        if rule in findings and not only:
-            name = rule if rule == WIDTH_RULE else "a larger batch"
-            missing.append(NotTried(name, f"it changes what is trained, so it is tried only with --only {rule}"))
-        elif rule in findings and rule in only:
-            makers = {f"batch \N{MULTIPLICATION SIGN} {n}": partial(_larger, recording, n) for n in FACTORS}
-            if rule == WIDTH_RULE:
-                makers = {rule: partial(_aligned, recording, *findings[rule])}
-            for name, make in makers.items():
-                try:
-                    variants.append(replace(make(name), may_keep=keep))
-                except Declined as reason:
-                    missing.append(NotTried(name, str(reason)))
+    for rule in (one for one in BATCH_RULES if one in findings):
+        if not only:
+            why = f"it changes what is trained, so it is tried only with --only {rule}"
+            missing.append(NotTried("a larger batch", why))
+        for factor in FACTORS if rule in only else ():
+            name = f"batch \N{MULTIPLICATION SIGN} {factor}"
+            try:
+                variants.append(replace(_larger(recording, factor, name), may_keep=keep))
+            except Declined as reason:
+                missing.append(NotTried(name, str(reason)))
     return variants, missing
 
 
@@ -196,7 +191,9 @@ def _larger(recording: Recording, factor: int, name: str) -> Variant:
     (path, line), size = _batch(sources.program)
     shown = sources.places.shown(path)
     module = SyntaxTree(sources[shown].text)
-    found = larger_batch(module, line, (size, factor * size), _other_texts(sources, shown))
+    names = (sources.places.shown(recorded) for recorded in sources.hashes)
+    others = [sources[other].text for other in names if other != shown]
+    found = larger_batch(module, line, (size, factor * size), others)
     splices: Splices = ((shown, tuple(found)),)
     return Variant(
         name=name,
@@ -232,37 +229,3 @@ def _batching(program: ProgramRecord) -> Iterator[RecordedDataset]:
         if stages[at].parameters.batch_size is not None:
             yield stages[at]
         at = stages[at].inputs[0] if len(stages[at].inputs) == 1 else None
-
-
-def _aligned(recording: Recording, result: Result, remedies: Sequence[Remedy], name: str) -> Variant:
-    """Return the variant with the widths that the finding advises, as far as the files show them."""
-    sources, why = Sources(recording), "the finding names no width"
-    made, splices = list[Remedy](), list[tuple[str, tuple[Splice, ...]]]()
-    for remedy in remedies:
-        if remedy.width is None or remedy.at is None:
-            why = "the line to change is unknown"
-            continue
-        path, numbers = remedy.at.path, (remedy.width.now, remedy.width.target)
-        try:
-            module = SyntaxTree(sources[path].text)
-            splices.append((path, tuple(width(module, remedy.at.line, numbers, _other_texts(sources, path)))))
-            made.append(remedy)
-        except Declined as reason:
-            why = str(reason)
-    files = changed_files(recording, (), splices)
-    if not files:
-        raise Declined(why)
-    return Variant(
-        name=name,
-        action="; ".join(remedy.action for remedy in made),
-        files=files,
-        splices=tuple(splices),
-        rules=(name,),
-        promised=result.saving if len(made) == len(remedies) else None,
-        model="layers have other widths",
-    )
-
-
-def _other_texts(sources: Sources, path: str) -> list[str]:
-    shown = (sources.places.shown(recorded) for recorded in sources.hashes)
-    return [sources[other].text for other in shown if other != path]

@@ -1,13 +1,12 @@
 """One run of a variant: a process of its own, which sees its files changed and ends when it has its figures."""
 
-import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import count
@@ -25,8 +24,6 @@ from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.trial_run import EnergyCounters, TrialRun, read_runs
 from tfdoctor.trial.turns import TurningRun, take_turns
 
-# Of the folders of trials; the number of tfdoctor's process follows, and where that number holds.
-PREFIX = "tfdoctor-try-"
 LEASH = (sys.executable, "-I", "-S", str(Path(__file__).with_name("leash.py")))
 # Share of the free memory that runs which take turns may have: a variant may need more than the recorded run.
 MEMORY_SHARE = 0.5
@@ -53,8 +50,7 @@ class Runner(Record):
         run_bytes: float | None = None,
     ) -> Iterator[Self]:
         """Make the folder for the runs, and remove it at the end."""
-        _sweep()
-        folder = Path(tempfile.mkdtemp(prefix=folder_prefix(os.getpid()))).resolve()
+        folder = Path(tempfile.mkdtemp(prefix="tfdoctor-try-")).resolve()
         try:
             yield cls(program, folder, layer, check, run_bytes)
         finally:
@@ -123,36 +119,6 @@ class Runner(Record):
         if began:
             began(child.pid)
         return child
-
-
-def folder_prefix(number: int) -> str:
-    """Return the beginning of the names of folders of the trials of a process, seen from here."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    where = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-    return f"{PREFIX}{number}-{hashlib.sha256(where.encode()).hexdigest()[:12]}-"
-
-
-def _sweep() -> None:
-    """Remove what earlier trials of this user that were killed have left: processes, then folders.
-
-    Containers and machines may share the folder for temporary files: of the trials of others, whose processes are
-    not seen here, nothing is removed.
-    """
-    for folder in Path(tempfile.gettempdir()).resolve().glob(f"{PREFIX}*-*"):
-        number = folder.name.removeprefix(PREFIX).partition("-")[0]
-        if not number.isdecimal() or not folder.name.startswith(folder_prefix(int(number))):
-            continue
-        if not Path("/proc", number).exists():
-            _end_processes(folder)
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _end_processes(folder: Path) -> None:
-    """End the processes of a killed trial that were in sessions of their own: their plan names its folder."""
-    for process in psutil.process_iter(["environ"]):
-        if any(f"{folder}/run" in value for value in (process.info["environ"] or {}).values()):
-            with suppress(psutil.Error):  # it has ended
-                process.kill()
 
 
 def _agent_plan(

@@ -75,10 +75,14 @@ def large_places(chart: Chart, step: Sequence[ProfileRow], results: Sequence[Res
 def _of_step(chart: Chart, step: Sequence[ProfileRow], trains: Lines) -> dict[Location, LargePlace]:
     """Return the places of a step, with their times in it; what works beside the step costs it nothing."""
     found, within = _repeated(chart, trains)
-    for place in _in_step(row for row in step if row.at and not (row.beside or row.within)):
-        left_ms = place.ms - within.get(place.at, 0.0)
-        if place.at not in found and left_ms > 0:
-            found[place.at] = replace(place, ms=left_ms)
+    rows = ((row.at, row) for row in step if row.at and not (row.beside or row.within))
+    for at, own in by_key(rows).items():
+        left_ms = sum(row.ms for row in own) - within.get(at, 0.0)
+        if at not in found and left_ms > 0:
+            found[at] = common(  # with what takes most of it
+                LargePlace, own[0], ms=left_ms, phase=Phase.STEPS,
+                attained=_mean(own, lambda row: row.attained), of_fastest=_mean(own, lambda row: row.of_fastest),
+            )  # fmt: skip
     return found
 
 
@@ -112,15 +116,6 @@ def _shared(place: LargePlace, run: RunPhases | None, total_ms: float) -> LargeP
     if run and place.phase in RECURRING and 0 < run.recurring_ms < total_ms:
         recurring = min(1.0, place.ms / run.recurring_ms)
     return replace(place, share=share, recurring=recurring, of_run=bool(run))
-
-
-def _in_step(rows: Iterable[ProfileRow]) -> Iterator[LargePlace]:
-    """Yield the lines of a step with what takes most of each."""
-    for own in by_key((row.at, row) for row in rows).values():
-        yield common(
-            LargePlace, own[0], ms=sum(row.ms for row in own), phase=Phase.STEPS,
-            attained=_mean(own, lambda row: row.attained), of_fastest=_mean(own, lambda row: row.of_fastest),
-        )  # fmt: skip
 
 
 def _mean(rows: Sequence[ProfileRow], of: Callable[[ProfileRow], float | None]) -> float | None:

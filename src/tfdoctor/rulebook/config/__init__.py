@@ -160,7 +160,12 @@ def find(start: Path, note: Callable[[str], object] = lambda _: None, reads: Ite
     """
     here = start.resolve()
     folders = (here, *here.parents)
-    recorded = [folder for folder in folders if _is_recorded(folder)]
+    marks = (MANIFEST, f"{WORKERS}/*/{MANIFEST}", f"{PROCESSES}/*/{AGENT}")
+    recorded = [  # a recording, or a TensorBoard log directory
+        folder
+        for folder in folders
+        if any(any(folder.glob(mark)) for mark in marks) or any(map(traces, folder.glob(RUNS)))
+    ]
     for folder in folders:
         own, project = folder / OWN_FILE, folder / PROJECT_FILE
         if any(map(folder.is_relative_to, recorded)) or traces(folder):
@@ -177,12 +182,6 @@ def find(start: Path, note: Callable[[str], object] = lambda _: None, reads: Ite
             return replace(config, rules=())
         return config
     return Config()
-
-
-def _is_recorded(folder: Path) -> bool:
-    """Say whether a folder is a recording or a TensorBoard log directory."""
-    marks = (MANIFEST, f"{WORKERS}/*/{MANIFEST}", f"{PROCESSES}/*/{AGENT}")
-    return any(any(folder.glob(mark)) for mark in marks) or any(map(traces, folder.glob(RUNS)))
 
 
 def load(path: Path) -> Config:
