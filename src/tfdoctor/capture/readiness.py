@@ -33,13 +33,7 @@ print(json.dumps({{"python": ".".join(map(str, sys.version_info[:3])), "packages
 # The settings of NVIDIA's driver: ``RmProfilingAdminOnly: 1`` reserves its counters for root.
 DRIVER = Path("/proc/driver/nvidia/params")
 
-SAMPLED = {
-    "host": "host samples",
-    "nvml": "GPU samples",
-    "rapl": "CPU energy",
-    "tpu": "TPU samples",
-    "tpu-sdk": "TPU matrix unit",
-}
+SAMPLED = {"host": "host samples", "nvml": "GPU samples", "rapl": "CPU energy"}
 
 GIB = 2**30
 
@@ -125,7 +119,7 @@ def _machine() -> Iterator[Ability]:
 
 def _sampled(sampler: Sampler) -> Ability:
     """Start a sampler on this process and read it once, as a recording does."""
-    name = SAMPLED.get(sampler.name, sampler.name)
+    name = SAMPLED[sampler.name]
     try:
         sampler.start(os.getpid())
         entries = sampler.read()
