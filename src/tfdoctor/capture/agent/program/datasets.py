@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Kept by TensorFlow as `_<name>` on its dataset objects.
 PARAMETERS = (
-    *("num_parallel_calls", "buffer_size", "batch_size", "drop_remainder", "cycle_length", "block_length"),
-    *("deterministic", "reshuffle_each_iteration", "count", "compression_type"),
+    *("num_parallel_calls", "buffer_size", "batch_size", "drop_remainder"),
+    *("reshuffle_each_iteration", "count", "compression_type"),
 )
 UNKNOWN: Made = (None, "", ())  # Of a dataset that nobody saw being made
 UNCOUNTED = -2  # tf.data's cardinality of what it cannot count
