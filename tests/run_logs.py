@@ -72,6 +72,7 @@ class Run:
     began: float = 0.2
     width: float = 0.5
     every: float = 0.04
+    source: StepSource = OWN_LOOP  # of the steps that are not fit's
     now: float = 0.0
     moments: list[Moment] = field(default_factory=list)
     places: dict[tuple[Any, ...], CallPlace] = field(default_factory=dict)
@@ -135,8 +136,10 @@ class Run:
         outer = RunCall.FUNCTION
         if trains:
             self._begins(at)
-            self.entered.append((self.now, self._step(at).id))
-            outer = outer if self._source == OWN_LOOP else RunCall.STEP
+            if self._source == OWN_LOOP:
+                self.entered.append((self.now, self._step(at).id))
+            else:
+                outer = RunCall.STEP
         elif self.under_way[-1].call is not RunCall.SCRIPT:
             self._trace(seconds, at, name, made, **stack)
             return
@@ -182,7 +185,7 @@ class Run:
     @property
     def _source(self) -> StepSource:
         kinds = {made.call for made in self.under_way}
-        return StepSource.KERAS_FIT if RunCall.FIT in kinds else OWN_LOOP
+        return StepSource.KERAS_FIT if RunCall.FIT in kinds else self.source
 
     @property
     def _outer_line(self) -> str | None:

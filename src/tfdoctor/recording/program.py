@@ -252,6 +252,7 @@ class RunSettings(Record):
     loss_scale: bool | None = None
     jit_compile: bool | str | None = None  # True, False or "auto"
     run_eagerly: bool | None = None
+    steps_per_execution: int | str | None = None
     batch_size: Size | None = None
     fit_at: SourceLine | None = None
     batches_at: SourceLine | None = None  # defines how a PyDataset makes a batch

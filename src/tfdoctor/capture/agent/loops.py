@@ -80,7 +80,6 @@ class TrainingLoops:
         self.current: IteratorLoop | None = None  # the loop whose steps are counted
         self.function: object = None  # the outermost tf.function being called
         self.caller: FrameType | None = None  # what calls it
-        self.calling = False  # one is being called, perhaps by Keras
         self.running = False  # something that trains is running
         # The marker, if any, of each source's eager gradient that came last:
         self.open: dict[StepCounter, Marker | None] = {}

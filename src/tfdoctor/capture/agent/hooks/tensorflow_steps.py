@@ -7,7 +7,7 @@ the traced window knows its steps.
 from __future__ import annotations
 
 from ..process import tensorflow_api
-from ..process.kept import threads, time
+from ..process.kept import threads
 from ..process.objects import LOOPS, TRAINS, keep, while_traced
 from ..process.stack import user_line
 from ..run import kinds
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from ..installed import Installed
+    from ..loops import TrainingLoops
     from ..process.declared import Foreign, Graph
     from ..process.objects import Marks
     from ..run.places import CallSite
@@ -163,25 +164,17 @@ class CountedSteps:
     def call(self, held: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> None:
         """Keep the outermost tf.function being called: what is traced meanwhile belongs to it."""
         loops, function = self.installed.local.loops, args[0]
-        if loops.function is not None or loops.calling:
+        if loops.function is not None or loops.depth:  # the latter is Keras's
             return
         window, given = self.window, self.given
-        own = not loops.depth  # else it is Keras's
-        call = [loops, function, own, 0]
-        held.append((self._called, call))
-        if own:
-            loops.function = window.calling = function
-            loops.caller = frame
-            if given.asks and self.registry.trainer() is function:
-                given.call(args[1:], kwargs, function, waits=window.state is WAITING)
-        loops.calling, call[3] = True, time.perf_counter_ns()
+        held.append((self._called, loops))
+        loops.function = window.calling = function
+        loops.caller = frame
+        if given.asks and self.registry.trainer() is function:
+            given.call(args[1:], kwargs, function, waits=window.state is WAITING)
 
-    def _called(self, call: Foreign, _: object, __: object) -> None:
-        (loops, function, own, began_ns), window = call, self.window
-        loops.calling = False
-        if own:
-            loops.function = window.calling = loops.caller = None
-        window.traces.called(function, began_ns, outside=window.state is not OPEN)
+    def _called(self, loops: TrainingLoops, _: object, __: object) -> None:
+        loops.function = self.window.calling = loops.caller = None
 
     def runs(self, _: Point) -> Enter:
         """Note the outermost runs of what trains: of a function's traces only those that take gradients.

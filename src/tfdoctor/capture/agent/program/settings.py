@@ -30,6 +30,7 @@ def describe(registry: Registry) -> dict[str, object]:
         # Of a model or a tf.function:
         "jit_compile": getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None)),
         "run_eagerly": getattr(model, "run_eagerly", None),
+        "steps_per_execution": getattr(model, "steps_per_execution", None),
         "batch_size": fit.get("batch_size") or batch_of(registry.feeds()),
         "fit_at": fit.get("at"),
         **{name: fit.get(name) for name in ("batches_at", "epochs", "steps_per_epoch")},

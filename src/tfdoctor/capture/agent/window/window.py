@@ -18,7 +18,6 @@ from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
 from .captures import USERS, Capture
 from .collectives import UnsafeError
-from .function_traces import FunctionTraces
 from .stack_samples import StackSampler
 from .steps import MANY_ROUNDS, NEVER, OPEN_ENDED, StepCounter
 
@@ -76,7 +75,6 @@ class TraceWindow:
         self.budget = program.budget = CaptureBudget()
         self.profiler: ProfilerApi | None = None
         self.graph_marks: Notes[Marks] = {}  # what is known of traced graphs
-        self.traces = FunctionTraces(log, self.graph_marks)
         self.lock = threads.RLock()
         self.samples = StackSampler(log, registry.given)
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
@@ -521,7 +519,6 @@ class TraceWindow:
             "candidates": [loop.summary() for loop in loops],
             "discarded": capture.discarded if capture else [],
             "untraced": chosen.untraced() if chosen else None,
-            "functions": self.traces.describe(),
             "zero_rates": self.registry.choices.zero_rates(),
             "gradients": self.registry.unused_gradients.describe(),
         }
