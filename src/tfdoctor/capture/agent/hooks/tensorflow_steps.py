@@ -203,7 +203,8 @@ class CountedSteps:
 
     def marks(self, _: Point) -> Enter:
         """While a tf.function is traced, a gradient marks the function."""
-        eager, default_graph = tensorflow_api.context().executing_eagerly, tensorflow_api.default_graph()
+        eager = tensorflow_api.context().executing_eagerly
+        default_graph = tensorflow_api.of_tensorflow("framework.ops").get_default_graph
 
         def enter(_: Held, __: Args, ___: Kwargs, ____: object) -> None:
             function = self._function()

@@ -87,7 +87,6 @@ class AgentPlan(TypedDict, total=False):
     seconds: float | None
     stop_after: bool
     trace: bool  # False: no window opens
-    watch_s: float
     trial: TrialPlan | None  # times steps and traces none
     variant: VariantPlan  # of a trial
     changed: Mapping[str, str]  # file: the file with the text to read in its place

@@ -76,7 +76,7 @@ class Capture:
             "read_calls": None,
         }
         self.read_before = read_so_far()
-        self.trace = tensorflow_api.trace_class()
+        self.trace = tensorflow_api.of_tensorflow("profiler.trace").Trace
         self.unnumbered = collectives.Unnumbered()
         self.logdir = ""  # of the user's own profiler
         self.began = time.time()

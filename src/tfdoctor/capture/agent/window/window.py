@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from contextlib import AbstractContextManager
 
-    from ..process.declared import AgentPlan, Foreign
+    from ..process.declared import AgentPlan, Foreign, TraceMarker
     from ..process.journal import Journal
     from ..process.objects import Marks, Notes
     from ..process.stack import Line
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..program.registry import Registry
     from .captures import ProfilerApi
     from .stack_samples import Training
-    from .steps import Marker, StepKind
+    from .steps import StepKind
 
 AFTERWARDS = 200  # Steps to count after the window, for how long they take untraced; then the hooks rest
 MOST_CAPTURES = 4  # Every window disturbs the run for a moment; a run of many short fits gets no more of them
@@ -185,7 +185,7 @@ class TraceWindow:
 
     # At each call
 
-    def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def arrive(self, source: StepCounter, number: int, k: int) -> TraceMarker | None:
         """A call of steps number … number+k-1 begins: open or close, and return its marker."""
         if self.timing is not None:
             self.timing.step(source, number, k)
@@ -197,7 +197,7 @@ class TraceWindow:
             self.log.fault("arrive", error)
             return None
 
-    def _asked(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def _asked(self, source: StepCounter, number: int, k: int) -> TraceMarker | None:
         """Open a window at this call, or prepare for one; return the marker of what is traced then."""
         if not self.wanted:
             self.quiet = True  # the account of the run has all steps
@@ -231,7 +231,7 @@ class TraceWindow:
         few = max(FEWEST_CALLS * k, 2 * self.kept.record["steps"])
         return not (self.is_bounded() and source.waits(self.budget, number, k, min(steps, few)))
 
-    def _marker(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def _marker(self, source: StepCounter, number: int, k: int) -> TraceMarker | None:
         """Return the marker of a call while the window is open; close it where it ends."""
         capture = self.capture
         if capture is None:
@@ -254,7 +254,7 @@ class TraceWindow:
             source.marking = min(self.stop, self.ask_cost), capture
         return capture.marker(number + source.discarded, k)
 
-    def _over(self, source: StepCounter, number: int, k: int, reason: str) -> Marker | None:
+    def _over(self, source: StepCounter, number: int, k: int, reason: str) -> TraceMarker | None:
         """The window has got its steps or its time: close it, or let the profiler run on for samples."""
         if reason == COST or not self.goes_on(source) or not self.samples.wanted():
             self.close(reason, number)
@@ -266,7 +266,7 @@ class TraceWindow:
         self.samples.hurry()
         return self._sampled(source, number, k)
 
-    def _sampled(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def _sampled(self, source: StepCounter, number: int, k: int) -> TraceMarker | None:
         """Return the marker of a call that is sampled and not measured; close the window after enough of them."""
         capture = self.capture
         if capture is None or source is not capture.source:
