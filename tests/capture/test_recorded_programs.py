@@ -543,13 +543,9 @@ def test_training_in_threads_and_then_in_the_main_thread(accounts: dict[str, Acc
     assert (found.count("repeated-call"), found.count("eager-gradient")) == (2 * 51, 80)
     assert found.entered("step") == 2 * 51 + 80 + 20
     agrees(found.seconds("fit"), found.timed["fit"])
-    in_threads = {
-        number
-        for number, call in found.calls.items()
-        if call["call"] == "trace" and found.calls[call["parent"]]["call"] == "script"
-    }
-    traced = sum(ms / 1e3 for number, ms in found.parts("calls") if number in in_threads)
-    assert traced >= found.timed["tracing"] > 0.1
-    # A busy machine takes longer for what of a first call is neither tracing nor a step: making its kernels.
-    training, first = found.timed["training"], found.timed["first"] - found.timed["tracing"]
-    assert training - first - 0.12 <= found.took("repeated-call") + traced <= training + 0.12
+    # A thread that trains is followed once its function is traced, which samples of it show until then.
+    training, first = found.timed["training"], found.timed["first"]
+    assert training - first - 0.12 <= found.took("repeated-call") <= training + 0.12
+    tracing = {stack["id"] for stack in found.of("stack") if stack["work"] == "tracing"}
+    sampled = sum(ms / 1e3 for number, ms in found.parts("stacks") if number in tracing)
+    assert sampled >= 0.5 * found.timed["tracing"] > 0.05

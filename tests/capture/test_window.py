@@ -128,7 +128,9 @@ def test_fits_one_after_the_other(fits: list[tuple[int, int]], found: object, ca
 
 def test_a_fault_does_not_reach_the_loop(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Mock(side_effect=ValueError("no marker"))
-    monkeypatch.setattr(agent.load("process.tensorflow_api"), "trace_class", lambda: broken)
+    monkeypatch.setattr(
+        agent.load("process.tensorflow_api"), "of_tensorflow", lambda _: SimpleNamespace(Trace=broken)
+    )
     assert run(window, 40) == []
     assert window.log.errors[0] == {"where": "arrive", "error": "ValueError: no marker"}
     assert len(window.log.errors) == 20  # the first reports tell all

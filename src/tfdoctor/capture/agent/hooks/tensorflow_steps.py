@@ -9,9 +9,7 @@ from __future__ import annotations
 from ..process import tensorflow_api
 from ..process.kept import threads
 from ..process.objects import LOOPS, TRAINS, keep, while_traced
-from ..process.stack import user_line
 from ..run import kinds
-from ..run.clock import TracedElsewhere
 from ..run.waiting import is_of_script
 from ..stream import WINDOW
 from ..window.steps import StepKind
@@ -120,16 +118,11 @@ class AccountedSteps:
 
         return enter
 
-    def trace(self, held: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> None:
-        """A graph is built, perhaps in another thread than the one that is followed."""
-        clock = self.clock
-        if clock.follows():
+    def trace(self, held: Held, _: Args, __: Kwargs, ___: object) -> None:
+        """A graph is built."""
+        if self.clock.follows():
             held.append((self._built, None))
-            clock.trace_begins()
-        elif clock.thread is not None:
-            traced = TracedElsewhere(clock, str(args[0] if args else kwargs.get("name", "")), user_line(frame))
-            held.append((traced.ends, None))
-            traced.begins()
+            self.clock.trace_begins()
 
     def _built(self, _: None, graph: Foreign, error: BaseException | None) -> None:
         if error is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from ..process.journal import replace
 from ..process.kept import io, json, os
 from .counters import Counters
 from .stacks import Stacks
@@ -159,10 +160,7 @@ class LogFile:
         Raises:
             OSError: the file cannot be written.
         """
-        temporary = f"{self.now}.tmp"
-        with io.open(temporary, "wb") as file:
-            file.write("".join(map(_text, lines)).encode())
-        os.replace(temporary, self.now)
+        replace(self.now, "".join(map(_text, lines)).encode())
 
     def settle(self) -> None:
         """All is over: nothing is left to be replaced."""

@@ -120,7 +120,6 @@ class Stacks:
         """See where the thread is at a moment; the sample stands for so many ns."""
         clock = self.clock
         clock.look_after_thread()
-        clock.sampled()
         if self.loops != self._loops():
             self.forget()
         seen, again = self._seen(clock.thread)

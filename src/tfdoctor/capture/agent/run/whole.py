@@ -8,8 +8,9 @@ import os as scripts_os
 import sys
 
 from ..process.journal import Journal, quietly
-from ..process.kept import io, os, time
+from ..process.kept import os, time
 from .recorder import FORK, RunRecorder
+from .waiting import told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,14 +63,10 @@ def _end(forks: Forks) -> None:
 
 def _started_ns() -> int | None:
     """Return when this process was started, on the monotonic clock; None where the system does not say."""
-    try:
-        with io.open("/proc/self/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        ticks = int(fields[START_TIME])
-        since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
-    except (OSError, ValueError, IndexError, AttributeError):
+    fields = told("/proc/self/stat").rpartition(b")")[2].split()
+    if len(fields) <= START_TIME:
         return None
-    age = since_boot - ticks / os.sysconf("SC_CLK_TCK")
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[START_TIME]) / os.sysconf("SC_CLK_TCK")
     return time.perf_counter_ns() - int(max(0.0, age) * 1e9)
 
 

@@ -10,7 +10,8 @@ import contextlib
 import sys
 
 from ..process import tensorflow_api
-from ..process.kept import io, os, time
+from ..process.kept import os, time
+from ..run.waiting import told
 from . import collectives
 
 TYPE_CHECKING = False
@@ -76,7 +77,7 @@ class Capture:
             "read_calls": None,
         }
         self.read_before = read_so_far()
-        self.trace = tensorflow_api.of_tensorflow("profiler.trace").Trace
+        self.trace: Callable[..., TraceMarker] = tensorflow_api.of_tensorflow("profiler.trace").Trace
         self.unnumbered = collectives.Unnumbered()
         self.logdir = ""  # of the user's own profiler
         self.began = time.time()
@@ -211,12 +212,9 @@ def _traces(folder: str) -> list[str]:
 
 def read_so_far() -> tuple[int, int] | None:
     """Return the bytes and the calls of all reads so far; None where the system does not count them."""
-    try:
-        with io.open(COUNTERS, encoding="ascii") as lines:
-            values = dict(line.split(":", 1) for line in lines)
-        return int(values["rchar"]), int(values["syscr"])
-    except (OSError, KeyError, ValueError):  # not Linux, or a kernel without these counters
-        return None
+    values = dict(line.split(b":", 1) for line in told(COUNTERS).splitlines())
+    # Another system, or a kernel without these counters:
+    return (int(values[b"rchar"]), int(values[b"syscr"])) if {b"rchar", b"syscr"} <= {*values} else None
 
 
 @contextlib.contextmanager
