@@ -34,7 +34,6 @@ class Model(Protocol):
     name: str
     steps_per_execution: int
     train_function: Callable[..., object]
-    test_function: Callable[..., object]
 
     def _flatten_layers(self) -> Sequence[KerasLayer]: ...
 

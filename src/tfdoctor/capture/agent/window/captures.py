@@ -112,12 +112,12 @@ class Capture:
                 self.api.stop(save=False)
             raise
 
-    def marker(self, number: int, k: int, name: str = "train") -> TraceMarker:
+    def marker(self, number: int, k: int) -> TraceMarker:
         """Open the marker of a call: `_r` makes it a root, which is what the analysers ask for.
 
         TensorFlow joins keywords to such a text itself, in twice the time.
         """
-        return self.trace(f"{name}#step_num={number},_r=1,steps={k}#")
+        return self.trace(f"train#step_num={number},_r=1,steps={k}#")
 
     def sampled(self, number: int, k: int) -> TraceMarker:
         """Open the marker of a call that is sampled and not measured: no analyser takes it for a step."""
