@@ -83,8 +83,7 @@ def test_what_is_known_of_the_program(fit: Run, script: Path, golden: Callable[[
             for one in graph["operations"]
             if one["type"] == "MatMul" and not one["name"].startswith("gradient_tape")
         ],
-        "layers": [parts(one, "name class at policy weights") for one in program["layers"]],
-        "units": {one["name"]: one["config"].get("units") for one in program["layers"] if one["config"]},
+        "layers": [parts(one, "name class at compute_dtype trainable") for one in program["layers"]],
         "pipeline": [parts(one, "class parameters cardinality at") for one in feeding(program)],
         "functions": [
             parts(one["function"], "name at python types stateful") for one in feeding(program) if one["function"]

@@ -21,7 +21,6 @@ class TracedWindow(Record):
     stopped_unix_ns: Count | None = None
     contains_warmup: bool = False
     stopped_by: str = ""
-    profiler: str = "tfdoctor"
     read_bytes: Count | None = None  # by the process meanwhile; None if the system does not count it
     read_calls: Count | None = None
     at: LoopPlace | None = None
@@ -158,7 +157,6 @@ class StepsSeen(Record):
 
     source: str | None = None
     at: LoopPlace | None = None
-    why: str = ""
     seen: Count = 0
     rounds: Count = 0  # how often their loop was entered; 0 is unknown
     seen_all: bool = True

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 TRACES = os.path.join("plugins", "profile", "*", "*.xplane.pb")
 
-OURS, USERS = "tfdoctor", "user"  # Whose profiler recorded a window
 # A loop that has not stepped for so long, and for so many of its longest steps, was left.
 IDLE_S, IDLE_STEPS = 10.0, 10
 # What all threads of the process have read since it began, as Linux counts it; files, pipes and sockets alike.
@@ -67,7 +66,6 @@ class Capture:
             "first_step": 0,
             "calls": 0,
             "source": source.kind.value if source else "time",
-            "profiler": OURS,
             "at": source.at if source else None,
             "started_unix_ns": time.time_ns(),
             "stopped_unix_ns": None,
@@ -90,7 +88,6 @@ class Capture:
     def borrow(self, logdir: str | os.PathLike[str]) -> None:
         """The user's profiler is running, and writes to a folder."""
         self.logdir = os.path.abspath(os.fspath(logdir))
-        self.record["profiler"] = USERS
 
     def profile(self) -> None:
         """Start a profiler of ours.

@@ -16,14 +16,14 @@ from ..process.budget import FEWEST_CALLS, CaptureBudget
 from ..process.imports import versions
 from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
-from .captures import USERS, Capture
+from .captures import Capture
 from .collectives import UnsafeError
 from .stack_samples import StackSampler
 from .steps import MANY_ROUNDS, NEVER, OPEN_ENDED, StepCounter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable
     from contextlib import AbstractContextManager
 
     from ..process.declared import AgentPlan, Foreign, TraceMarker
@@ -102,7 +102,6 @@ class TraceWindow:
         self.kept: Capture | None = None  # the best one so far
         self.captures = self.refusals = 0
         self.lent = 0  # calls of the script's under way that have the profiler
-        self.interrupted = False  # the script's own profiler cut a window of ours short
         self.stop: int = NEVER  # the step at which to close
         self.ask_cost: int = NEVER  # the step at which to ask whether it has cost enough
         self.deadline: float | None = None  # or the time
@@ -512,7 +511,6 @@ class TraceWindow:
         return {
             "source": chosen.kind.value if chosen else None,
             "at": chosen.at if chosen else None,
-            "why": self._why(capture, loops) if capture else "",
             "seen": chosen.seen if chosen else 0,
             "rounds": chosen.rounds if chosen else 0,
             "seen_all": not self.quiet,
@@ -522,19 +520,3 @@ class TraceWindow:
             "zero_rates": self.registry.choices.zero_rates(),
             "gradients": self.registry.unused_gradients.describe(),
         }
-
-    def _why(self, capture: Capture, loops: Sequence[StepCounter]) -> str:
-        """Return why this loop was traced and no other; nothing when there was no other."""
-        record = capture.record
-        if record["profiler"] == USERS:
-            return "the script's own profiler recorded these steps: this is a copy of its trace"
-        if any(loop.outer is capture.source for loop in loops):
-            which = "one that contains the others"
-        elif record["stopped_by"] == "steps" and not record["contains_warmup"]:
-            which = f"first with all its traced steps after the warm-up ({capture.warmup} steps)"
-        else:
-            which = f"one with the most traced steps after the warm-up ({capture.warmup} steps)"
-        reasons = [f"of {len(loops)} training loops, tfdoctor traced the {which}"] if len(loops) > 1 else []
-        if self.interrupted:
-            reasons.append("an earlier trace ended early because the script started its own profiler")
-        return "; ".join(reasons)
