@@ -237,7 +237,6 @@ class ProcessEnd(Record):
     error: str = ""
     message: str = ""  # its beginning and its end
     at: Line | None = None
-    call: Count = 0  # the number of the CallPlace under way
 
 
 class DroppedCalls(Record):

@@ -50,9 +50,6 @@ class Script:
         entered = self.clock.enter(kind, name, frame())
         try:
             yield
-        except BrokenError as error:
-            self.clock.fails(error, entered[2])
-            raise
         finally:
             self.clock.leave(entered)
 
@@ -101,8 +98,8 @@ class Script:
         outer = clock.step_begins(frame(), "keras-train-on-batch", k)
         try:
             self.run(body)
-        except BrokenError as error:
-            clock.fails(error, clock.current)
+        except BrokenError:
+            clock.repeats.settle()
             clock.steps.retract()
             raise
         finally:
@@ -196,22 +193,6 @@ def test_an_epoch_that_an_exception_ends_is_told(clock: Any) -> None:
     with call(clock, kinds.FIT):
         clock.epoch_begins(0)
     assert (clock.open, [span["call"] for span in clock.spans]) == ([], [2, 1])
-
-
-def test_the_call_that_failed_is_that_of_the_exception_that_ends_the_run(clock: Any) -> None:
-    caught, fatal, last, other = BrokenError(), RuntimeError(), KeyError(), BrokenError()
-    for kind, error in ((kinds.BUILD, caught), (kinds.PREDICT, fatal)):
-        outer = clock.enter(kinds.EVALUATE, "", None)
-        entered = clock.enter(kind, kind, None)
-        for left in (entered, outer):
-            clock.fails(error, left[2])
-            clock.leave(left)
-    last.__cause__, other.__cause__ = fatal, caught
-    assert [clock.ended_in(error).kind for error in (fatal, None, caught, last)] == [
-        kinds.PREDICT, kinds.SCRIPT, kinds.SCRIPT, kinds.PREDICT
-    ]  # fmt: skip
-    caught.__cause__ = other  # exceptions that cause each other
-    assert clock.ended_in(caught) is clock.places.script
 
 
 # Interrupts

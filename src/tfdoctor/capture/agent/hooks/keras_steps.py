@@ -134,12 +134,8 @@ class Trainers:
         function = model.train_function
         if not getattr(function, "_tfdoctor", False):
             # compile() makes another function when the steps of a call change:
-            steps = TrainFunctionCalls(self, function, self.keras.steps_per_call(model))
-            point = Point(self.log, function, "step")
-            point.key, point.again, point.notes = steps, steps.again, steps.clock.repeats
-            own: Foreign = self.stream.wrap(point, [(steps.account, ""), (steps.count, WINDOW)])
-            own._tfdoctor = True
-            function = model.train_function = own
+            calls = TrainFunctionCalls(self, function, self.keras.steps_per_call(model))
+            function = model.train_function = calls.followed()
         self.announce(model, frame)
         return function
 
@@ -151,6 +147,14 @@ class TrainFunctionCalls:
         self.trainers, self.function, self.k = trainers, function, k
         self.installed, self.window = trainers.installed, trainers.window
         self.clock = trainers.installed.recorder.clock
+
+    def followed(self) -> Foreign:
+        """Return what stands for the function; it is not wrapped again."""
+        point = Point(self.trainers.log, self.function, "step")
+        point.key, point.again, point.notes = self, self.again, self.clock.repeats
+        own: Foreign = self.trainers.stream.wrap(point, [(self.account, ""), (self.count, WINDOW)])
+        own._tfdoctor = True
+        return own
 
     def account(self, held: Held, _: Args, __: Kwargs, frame: FrameType) -> None:
         """Have the clock know a call as a step."""
@@ -171,7 +175,7 @@ class TrainFunctionCalls:
         (frame, part, again, outer), clock = call, self.clock
         repeats = clock.repeats
         if error is not None:
-            clock.step_fails(repeats.outer() if again else outer, error, part=part)
+            clock.step_fails(repeats.outer() if again else outer, part=part)
         if again or outer is not None:
             clock.running = part
         if again and repeats.over():

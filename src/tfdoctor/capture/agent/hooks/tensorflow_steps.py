@@ -79,7 +79,7 @@ class AccountedSteps:
         def leave(call: Foreign, _: object, error: BaseException | None) -> None:
             function, part, again, entered, frame, args, kwargs = call
             if error is not None:
-                clock.function_fails(error, part=part)
+                clock.function_fails(part=part)
             clock.inside, clock.running, repeats.within = 0, part, False
             if (part and clock.current.kind != kinds.TRACE) or (again and repeats.over()):
                 return

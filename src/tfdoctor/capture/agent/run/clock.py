@@ -53,7 +53,7 @@ class CallClock:
         # The rest.
         *("training", "testing", "kept", "spans", "traces", "open", "told", "told_traces"),
         *("dropped", "arguments", "following", "trace_began", "graph_size", "graph", "functions"),
-        *("failed", "began", "owner", "moves_at"),
+        *("began", "owner", "moves_at"),
         *("trained_at", "tested", "stepped", "since_step"),
     )
 
@@ -75,8 +75,6 @@ class CallClock:
         self.told = self.dropped = 0
         self.first, self.profiled = True, False  # the next step is the first one of a pass over the data
         self.running: bool = False  # a call that trains is under way
-        # An exception's id, and the innermost call it left:
-        self.failed: tuple[int, CallSite] | None = None
         self.began = time.perf_counter_ns()
         # The call whose time runs, and since when; None while that changes:
         self.now: tuple[CallSite, int] | None = (self.places.script, self.began)
@@ -170,22 +168,6 @@ class CallClock:
                 self.switch(parent)
         self.steps.passes_over()
 
-    def fails(self, error: BaseException, place: CallSite) -> None:
-        """An exception leaves a call; of those that one leaves, the innermost says where it came from."""
-        self.repeats.settle()
-        if self.failed is None or self.failed[0] != id(error):
-            self.failed = id(error), place
-
-    def ended_in(self, error: BaseException | None) -> CallSite:
-        """Return the call that the exception has left that ends the run; the one under way without."""
-        failed, seen = self.failed, set[int]()
-        while error is not None and id(error) not in seen:
-            if failed is not None and failed[0] == id(error):
-                return failed[1]
-            seen.add(id(error))
-            error = error.__cause__ or error.__context__
-        return self.current
-
     # Calls of tf.functions
 
     def function_begins(self, name: str, frame: FrameType | None) -> Entered | None:
@@ -225,9 +207,9 @@ class CallClock:
         if now.kind == TEST and entered[0].kind == BETWEEN:
             self.steps.apart += ended - entered[1]
 
-    def function_fails(self, error: BaseException, *, part: bool) -> None:
+    def function_fails(self, *, part: bool) -> None:
         """An exception leaves it, which may be part of a step of Keras."""
-        self.fails(error, self.current)
+        self.repeats.settle()
         if self.trained is not None:
             self.steps.retract()
         if not part:
@@ -309,10 +291,10 @@ class CallClock:
         """A call that trains begins, on any thread; None where it is part of another one, or not of the account."""
         return self.step_begins(frame, source, k) if self.adopt() and not self.running else None
 
-    def step_fails(self, outer: CallSite | None, error: BaseException, *, part: bool) -> None:
+    def step_fails(self, outer: CallSite | None, *, part: bool) -> None:
         """An exception ends it: it is none. It may be part of another one."""
         if outer is not None:
-            self.fails(error, self.current)
+            self.repeats.settle()
             self.steps.retract()
         if not part and self.ours():
             self.abandon()
@@ -320,7 +302,7 @@ class CallClock:
     def step_is_over(self, outer: CallSite | None, error: BaseException | None, *, part: bool) -> None:
         """It is over, if it was one."""
         if error is not None:
-            self.step_fails(outer, error, part=part)
+            self.step_fails(outer, part=part)
         if outer is not None:
             self.step_ends(outer)
 
