@@ -120,9 +120,9 @@ class Run:
     def fit(self, at: str) -> AbstractContextManager[None]:
         return self.call(RunCall.FIT, at, "Model.fit")
 
-    def epoch(self, at: str, number: int = 0) -> AbstractContextManager[None]:
+    def epoch(self, at: str) -> AbstractContextManager[None]:
         self.fresh = True
-        return self.call(RunCall.EPOCH, at, number=number)
+        return self.call(RunCall.EPOCH, at)
 
     def during(self, kind: RunCall, seconds: float, at: str, name: str = "", **span: Any) -> None:
         """Make a call that takes some time itself."""
@@ -353,9 +353,9 @@ def fit(at: str, *acts: Act) -> Act:
     return within(RunCall.FIT, at, "Model.fit", *acts)
 
 
-def epoch(at: str, *acts: Act, number: int = 0) -> Act:
+def epoch(at: str, *acts: Act) -> Act:
     def act(run: Run) -> None:
-        with run.epoch(at, number):
+        with run.epoch(at):
             made(*acts, to=run)
 
     return act

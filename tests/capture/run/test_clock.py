@@ -110,8 +110,8 @@ class Script:
         if clock.current.kind == kinds.FIT:
             return
         with self.within(kinds.FIT, "Model.fit"):
-            for number, body in enumerate(epochs):
-                clock.epoch_begins(number)
+            for body in epochs:
+                clock.epoch_begins()
                 self.run(body)
                 clock.steps_over()
                 clock.epoch_ends()
@@ -191,7 +191,7 @@ def test_what_evaluates_within_a_step_is_no_part_of_it(clock: Any, moment: Time)
 
 def test_an_epoch_that_an_exception_ends_is_told(clock: Any) -> None:
     with call(clock, kinds.FIT):
-        clock.epoch_begins(0)
+        clock.epoch_begins()
     assert (clock.open, [span["call"] for span in clock.spans]) == ([], [2, 1])
 
 

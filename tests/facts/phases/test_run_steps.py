@@ -188,7 +188,7 @@ def fits(epochs: int) -> Run:
     each = steps(200, 5.0, "t.py:5"), during(RunCall.EVALUATE, 0.4, "t.py:5", "Model.evaluate")
     return made(
         during(RunCall.EVALUATE, 0.6, "t.py:2", "Model.evaluate"),
-        fit("t.py:5", *(epoch("t.py:5", *each, number=number) for number in range(epochs))),
+        fit("t.py:5", *(epoch("t.py:5", *each) for _ in range(epochs))),
         during(RunCall.PREDICT, 0.6, "t.py:9", "Model.predict"),
     )
 

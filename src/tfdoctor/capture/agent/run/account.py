@@ -103,9 +103,8 @@ class Buckets:
                 "start": self.seconds(began),
                 "end": self.seconds(now),
                 "open": True,
-                **told,
             }
-            for place, began, told in list(self.clock.open)
+            for place, began in list(self.clock.open)
         ]
 
 

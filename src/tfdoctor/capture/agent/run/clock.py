@@ -71,7 +71,7 @@ class CallClock:
         self.totals: dict[CallSite, int] = {}  # ns
         self.entered: dict[CallSite, int] = {}  # times
         self.spans: collections.deque[dict[str, object]] = collections.deque()  # told alone
-        self.open: list[tuple[CallSite, int, dict[str, object]]] = []
+        self.open: list[tuple[CallSite, int]] = []  # epochs, since when
         self.told = self.dropped = 0
         self.first, self.profiled = True, False  # the next step is the first one of a pass over the data
         self.running: bool = False  # a call that trains is under way
@@ -136,8 +136,7 @@ class CallClock:
             before = epoch_of(before)
         # An exception has ended the epoch of a fit that is open still:
         while self.open and self.open[-1][0].parent is place:
-            epoch, epoch_began, number = self.open.pop()
-            self.tell(epoch, epoch_began, time.perf_counter_ns(), number)
+            self.tell(*self.open.pop(), time.perf_counter_ns())
         now = self.switch(before)
         if before.kind in WITHIN_LOOP:
             self.steps.apart += now - began
@@ -345,7 +344,7 @@ class CallClock:
 
     # Epochs of fit
 
-    def epoch_begins(self, number: int) -> None:
+    def epoch_begins(self) -> None:
         """An epoch of fit begins."""
         self.repeats.settle()
         fit = self._fit()
@@ -355,7 +354,7 @@ class CallClock:
         self.steps.passes_over()
         epoch = self.places.of(EPOCH, fit.at, "", fit)
         self.entered[epoch] = self.entered.get(epoch, 0) + 1
-        self.open.append((epoch, self.switch(epoch), {"number": number}))
+        self.open.append((epoch, self.switch(epoch)))
 
     def steps_over(self) -> None:
         """The steps of an epoch are over: what comes now is its end."""
@@ -369,8 +368,7 @@ class CallClock:
         fit = self._fit()
         if fit is None or not self.open:
             return
-        epoch, began, told = self.open.pop()
-        self.tell(epoch, began, self.switch(fit), told)
+        self.tell(*self.open.pop(), self.switch(fit))
 
     def _fit(self) -> CallSite | None:
         """Return the fit that is under way, where nothing but its epochs is within it."""

@@ -112,9 +112,9 @@ class Phases:
 
     # Epochs of fit
 
-    def _epoch_begins(self, _: Held, args: Args, kwargs: Kwargs, __: object) -> None:
+    def _epoch_begins(self, *_: object) -> None:
         if self.clock.ours():
-            self.clock.epoch_begins(int(args[1] if len(args) > 1 else kwargs["epoch"]))
+            self.clock.epoch_begins()
 
     def _epoch_ends(self, held: Held, _: Args, __: Kwargs, ___: object) -> None:
         if self.clock.ours():
