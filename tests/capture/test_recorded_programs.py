@@ -385,7 +385,7 @@ def told_of(run: Run, script: Path) -> dict[str, object]:
     manifest, window, program = run.manifest, run.manifest.window, run.program
     ran = iterator_names(run.recording.traces[0]) if window else set[str]()
     told: dict[str, object] = {
-        "traced": window and (window.source, window.first_step, window.steps, window.stopped_by, window.profiler),
+        "traced": window and (window.source, window.first_step, window.steps, window.stopped_by),
         "steps seen": manifest.steps.seen,
         "ended": (manifest.finished, manifest.outcome.exit_code, manifest.outcome.error, *manifest.agent_errors),
         "command": [text_of([script.name, int(one.partition(":")[2])], script) for one in manifest.command],
