@@ -1,8 +1,8 @@
-/* A stand-in for NVIDIA's libnvidia-ml.so.1: GPU 0 tells everything, GPU 1 counts no energy.
+/* A stand-in for NVIDIA's libnvidia-ml.so.1: GPU 0 tells everything, GPU 1 has no power meter.
  *
  * Written from the public documentation of the calls; needs no NVIDIA header. Compiled by
  * the tests. -DOLD_DRIVER leaves out what drivers before 535 do not know, -DBROKEN refuses to
- * start, -DMIG divides GPU 0 into instances, -DLOST_AFTER=n loses GPU 1 after n readings of
+ * start, -DMIG divides GPU 0 into instances 3 and 5, -DLOST_AFTER=n loses GPU 1 after n readings of
  * its load, -DHANG_AFTER=n never returns from reading it. -DOPEN_US=n takes so long to initialize a
  * GPU, with -DPERSISTENCE=0 as it does in each process; -DPCIE_WIDTH=n is the link in use of 16 lanes,
  * -DOTHER_SM=n the load by the process 1, -DALONE lists no process, -DIDLE_S=n idles at 90 W for so
@@ -112,11 +112,17 @@ int nvmlDeviceGetUtilizationRates(int *gpu, unsigned *out) {
   CALL(out[0] = *gpu ? 10 : idle() ? 0 : 75; out[1] = 20)
 }
 
+int nvmlDeviceGetMemoryInfo(int *gpu, unsigned long long *out)
+    CALL((void)gpu; out[0] = 16ull << 30; out[1] = 12ull << 30; out[2] = 4ull << 30)
+
 int nvmlDeviceGetClockInfo(int *gpu, int kind, unsigned *mhz)
     CALL((void)gpu; *mhz = kind == 1 ? 1700 : 0)
 
 int nvmlDeviceGetMaxClockInfo(int *gpu, int kind, unsigned *mhz)
     CALL((void)gpu; *mhz = kind == 1 ? 1980 : 0)
+
+int nvmlDeviceGetPowerUsage(int *gpu, unsigned *milliwatts)
+    CALL(if (*gpu) result = NOT_SUPPORTED; else *milliwatts = idle() ? 90000 : 412500)
 
 static int reasons(int *gpu, unsigned long long *mask) CALL((void)gpu; *mask = 0x1 | 0x4 | 0x40)
 
@@ -184,6 +190,22 @@ int nvmlDeviceGetProcessUtilization(int *gpu, user *out, unsigned *count, unsign
 }
 
 typedef struct {
+  unsigned field, scope;
+  long long timestamp_us, latency_us;
+  int value_type, code;
+  union { double d; unsigned u; unsigned long long ull; } value;
+} field_value;
+
+int nvmlDeviceGetFieldValues(int *gpu, int count, field_value *values) {
+  for (int i = 0; i < count; i++) {
+    values[i].value_type = 3;
+    values[i].code = *gpu ? NOT_SUPPORTED : OK;
+    values[i].value.ull = 1000000ull * values[i].field;
+  }
+  return OK;
+}
+
+typedef struct {
   unsigned pid;
   unsigned long long used;
   unsigned gpu_instance, compute_instance;
@@ -220,6 +242,8 @@ int nvmlDeviceGetComputeRunningProcesses_v3(int *gpu, unsigned *count, process_i
 
 /* MIG */
 
+static int instances[2] = {3, 5};
+
 int nvmlDeviceGetMigMode(int *gpu, unsigned *current, unsigned *pending) {
   if (*gpu) return NOT_SUPPORTED;
 #ifdef MIG
@@ -230,7 +254,18 @@ int nvmlDeviceGetMigMode(int *gpu, unsigned *current, unsigned *pending) {
   return OK;
 }
 
-/* GPM: 40 % tensor activity of a whole GPU; none of instances */
+int nvmlDeviceGetMaxMigDeviceCount(int *gpu, unsigned *count) { (void)gpu; *count = 7; return OK; }
+
+int nvmlDeviceGetMigDeviceHandleByIndex(int *gpu, unsigned index, int **out) {
+  (void)gpu;
+  if (index > 1) return NOT_FOUND;
+  *out = &instances[index];
+  return OK;
+}
+
+int nvmlDeviceGetGpuInstanceId(int *part, unsigned *out) { *out = (unsigned)*part; return OK; }
+
+/* GPM: 40 % tensor activity of a whole GPU, 4 times its number of an instance; no NVLink */
 
 typedef struct { int instance, valid; } gpm_sample;
 typedef struct { unsigned version, supported; } gpm_support;
@@ -251,6 +286,12 @@ int nvmlGpmSampleGet(int *gpu, gpm_sample *out) {
   out->valid = 1;
   return OK;
 #endif
+}
+int nvmlGpmMigSampleGet(int *gpu, unsigned instance, gpm_sample *out) {
+  (void)gpu;
+  out->instance = (int)instance;
+  out->valid = 1;
+  return OK;
 }
 int nvmlGpmMetricsGet(metrics_get *get) {
   if (get->version != 1 || !get->older->valid || !get->newer->valid) return INVALID_ARGUMENT;

@@ -85,7 +85,8 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sampled]:
     return {name: run.result() for name, run in runs.items()}
 
 
-VARIES = {"energy_j", "tensor_pct"}  # the latter in a first sample that took long
+VARIES = {"energy_j", "mig", "gpm_window_s", "sm_pct", "occupancy_pct", "tensor_pct", "tensor_hmma_pct", "dram_pct"}
+VARIES |= {"pcie_tx_mib_s", "pcie_rx_mib_s"}  # in a first sample that took long
 
 
 def test_every_gpu_tells_what_it_can(
@@ -112,16 +113,18 @@ def test_energy_is_counted_by_the_driver(usual: Sampled) -> None:
 
 
 def test_readings_are_no_more_frequent_than_they_are_good_for(usual: Sampled) -> None:
-    """Every 20 ms was asked for: load is read 5 times a second, energy once, the board each 5 s."""
+    """Every 20 ms was asked for: load is read 5 times a second, power once, the board each 5 s."""
     boards = [sample["gpu"][0] for sample in usual[1]]
     assert 7 <= len(boards) <= 13
-    assert sum("energy_j" in board for board in boards) in (2, 3)
+    assert sum("power_w" in board for board in boards) in (2, 3)
     assert sum("processes" in board for board in boards) == sum("board" in board for board in boards) == 1
 
 
 def test_the_matrix_units_activity_comes_from_gpm(usual: Sampled) -> None:
     told = next(sample["gpu"][0] for sample in usual[1] if "tensor_pct" in sample["gpu"][0])
-    assert told["tensor_pct"] == 40.0
+    assert (told["tensor_pct"], told["sm_pct"], told["dram_pct"]) == (40.0, 12.5, 12.5)
+    assert 0.4 < told["gpm_window_s"] < 2.5
+    assert not {"nvlink_rx_mib_s", "tensor_imma_pct"} & {*told}  # an error of its own, and no number
     assert all("tensor_pct" not in sample["gpu"][1] for sample in usual[1])
 
 
@@ -130,7 +133,8 @@ def test_later_readings_of_what_a_board_and_a_driver_may_be(variants: dict[str, 
     assert 600 <= samples[0]["driver"]["opened_ms"] < 3000
     assert all("driver" not in sample for sample in samples[1:])
     assert (samples[-1]["gpu"][0]["gpu_pct"], "gpu_pct" in samples[-1]["gpu"][1]) == (75, False)
-    assert all("tensor_pct" not in sample["gpu"][0] for sample in variants["divided"][1])
+    parts = [sample["gpu"][0]["mig"] for sample in variants["divided"][1] if "mig" in sample["gpu"][0]]
+    assert [(part["instance"], part["tensor_pct"]) for part in parts[0]] == [(3, 12.0), (5, 20.0)]
     assert variants["older driver"][1][-1]["gpu"][0]["gpu_pct"] == 75
     assert [len(variants[name][1]) for name in ("hangs", "no answer", "no GPU")] == [1, 0, 0]
 

@@ -33,7 +33,13 @@ print(json.dumps({{"python": ".".join(map(str, sys.version_info[:3])), "packages
 # The settings of NVIDIA's driver: ``RmProfilingAdminOnly: 1`` reserves its counters for root.
 DRIVER = Path("/proc/driver/nvidia/params")
 
-SAMPLED = {"host": "host samples", "nvml": "GPU samples", "rapl": "CPU energy"}
+SAMPLED = {
+    "host": "host samples",
+    "nvml": "GPU samples",
+    "rapl": "CPU energy",
+    "tpu": "TPU samples",
+    "tpu-sdk": "TPU matrix unit",
+}
 
 GIB = 2**30
 
@@ -119,7 +125,7 @@ def _machine() -> Iterator[Ability]:
 
 def _sampled(sampler: Sampler) -> Ability:
     """Start a sampler on this process and read it once, as a recording does."""
-    name = SAMPLED[sampler.name]
+    name = SAMPLED.get(sampler.name, sampler.name)
     try:
         sampler.start(os.getpid())
         entries = sampler.read()

@@ -163,6 +163,6 @@ class SamplingThread:
 
 def all_samplers() -> list[Sampler]:
     """Return a new sampler of each kind, which finds out at its start whether it has something to sample."""
-    from tfdoctor.capture.sampler import host, nvml, rapl  # noqa: PLC0415 - a run without samples needs none
+    from tfdoctor.capture.sampler import host, nvml, rapl, tpu  # noqa: PLC0415 - a run without samples needs none
 
-    return [host.HostSampler(), nvml.NvmlSampler(), rapl.RaplSampler()]
+    return [host.HostSampler(), nvml.NvmlSampler(), rapl.RaplSampler(), tpu.TpuSampler(), tpu.TpuSdkSampler()]

@@ -1,25 +1,36 @@
-"""Whether a machine has GPUs of NVIDIA, by its PCI bus, and which of them a run can use."""
+"""Which accelerators a machine has, by its PCI bus, and which GPUs a run can use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 
 DEVICES = Path("/sys/bus/pci/devices")
-NVIDIA = "0x10de"  # Its PCI vendor number
+NVIDIA, GOOGLE = "0x10de", "0x1ae0"  # PCI vendor numbers; Google's is that of every TPU (v2 to 7x)
 GRAPHICS = "0x03"  # The start of the class of graphics devices
+# The PCI device numbers of TPU v2 and v3, v4, v5e, v5p, v6e and 7x; Google makes other devices too.
+CHIPS = frozenset(["0x0027", "0x005e", "0x0063", "0x0062", "0x006f", "0x0076"])
 
 
 def has_nvidia_gpu(devices: Path = DEVICES) -> bool:
     """Say whether a graphics device of NVIDIA is on the PCI bus; also where no driver is loaded."""
+    return any(kind.startswith(GRAPHICS) for kind in _entries("class", NVIDIA, devices))
+
+
+def tpu_chips(devices: Path = DEVICES) -> int:
+    """Return how many TPU chips this machine has."""
+    return sum(number in CHIPS for number in _entries("device", GOOGLE, devices))
+
+
+def _entries(name: str, vendor: str, devices: Path) -> Iterator[str]:
+    """Yield an entry of each device of a vendor."""
     for folder in devices.iterdir() if devices.is_dir() else ():
         try:
-            vendor, kind = ((folder / entry).read_text().strip() for entry in ("vendor", "class"))
+            texts = [(folder / entry).read_text().strip() for entry in ("vendor", name)]
         except OSError:
             continue
-        if vendor == NVIDIA and kind.startswith(GRAPHICS):
-            return True
-    return False
+        if texts[0] == vendor:
+            yield texts[1]
 
 
 def environment_of(pid: int) -> dict[str, str]:

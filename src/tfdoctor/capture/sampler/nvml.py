@@ -1,4 +1,4 @@
-"""Samples NVIDIA GPUs with NVML: load, clock, throttling, energy, and the settings of the board."""
+"""Samples NVIDIA GPUs with NVML: load, memory, clock, power, clock throttling, and the settings of the board."""
 
 import importlib
 import time
@@ -11,14 +11,16 @@ import psutil
 
 from tfdoctor.capture.sampler import TICK_S, NoDevice, Sampler
 from tfdoctor.capture.sampler.devices import DEVICES, environment_of, has_nvidia_gpu, visible
-from tfdoctor.capture.sampler.gpm import Gpm
+from tfdoctor.capture.sampler.gpm import activities
 
-# Shortest periods: of load and clock; of readings by the GPU's management unit; of the board's settings,
+# Shortest periods: of load, memory and clock; of readings by the GPU's management unit; of the board's settings,
 # and of its processes, which take 4.5 ms to list.
 FAST_S, SLOW_S, RARE_S = 0.2, 1.0, 5.0
 
 # NVML's numbers: a clock, a threshold of temperature, a kind of memory error, a counter since the driver's start.
 SM_CLOCK, SLOWDOWN, UNCORRECTED, VOLATILE = 1, 1, 1, 0
+# NVML's fields that count bytes. (nvmlDeviceGetPcieThroughput would block for 20 ms a call.)
+PCIE = {197: "pcie_tx_bytes", 198: "pcie_rx_bytes"}
 # Reasons for a lower clock that are a problem; idle and user-set clocks are not.
 REASONS = {
     0x4: "power-cap",
@@ -54,15 +56,25 @@ def _now(answers: tuple[int, int]) -> bool:
     return bool(answers[0])  # of a mode, which another may follow at the next restart
 
 
+def _bytes(fields: Any) -> Entries:  # noqa: ANN401  # of NVML
+    return {PCIE[one.fieldId]: int(one.value.ullVal) for one in fields if one.nvmlReturn == 0}
+
+
 # What is read of a board, by how often: NVML's call without `nvmlDeviceGet`, its arguments, and our entries of the
 # answer. The reference is https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html
 READINGS: dict[str, tuple[Row, ...]] = {
-    "once": (("Name", (), _as("name")), ("MaxClockInfo", (SM_CLOCK,), _as("sm_max_mhz"))),
+    "once": (
+        ("UUID", (), _as("uuid")),
+        ("Name", (), _as("name")),
+        ("MaxClockInfo", (SM_CLOCK,), _as("sm_max_mhz")),
+    ),
     "fast": (
-        ("UtilizationRates", (), _as("gpu_pct", lambda rates: rates.gpu)),
+        ("UtilizationRates", (), lambda rates: {"gpu_pct": rates.gpu, "memory_pct": rates.memory}),
+        ("MemoryInfo", (), lambda memory: {"memory_used_bytes": memory.used, "memory_total_bytes": memory.total}),
         ("ClockInfo", (SM_CLOCK,), _as("sm_mhz")),
     ),
     "slow": (
+        ("PowerUsage", (), _as("power_w", _thousandth)),
         ("TotalEnergyConsumption", (), _as("energy_j", _thousandth)),
         # Drivers before 535 know the older name only.
         (
@@ -71,6 +83,7 @@ READINGS: dict[str, tuple[Row, ...]] = {
         ),
         ("CurrPcieLinkGeneration", (), _as("pcie_gen")),  # in use; lower while idle
         ("CurrPcieLinkWidth", (), _as("pcie_width")),  # same, in lanes
+        ("FieldValues", (list(PCIE),), _bytes),
     ),
     "board": (  # what lasts for a run
         ("PersistenceMode", (), _as("persistence", bool)),  # the driver stays loaded without clients; Linux only
@@ -88,7 +101,7 @@ READINGS: dict[str, tuple[Row, ...]] = {
     ),
 }
 # Readings that everybody expects, by call: where one fails for good, the status of the sampler says it.
-EXPECTED = {"utilization": "UtilizationRates", "clock": "ClockInfo", "energy": "TotalEnergyConsumption"}
+EXPECTED = {"utilization": "UtilizationRates", "memory": "MemoryInfo", "clock": "ClockInfo", "power": "PowerUsage"}
 
 
 class Probe:
@@ -130,7 +143,7 @@ class NvmlDevice:
         self.utilization = Probe(self._utilization)
         self.last_us = int(time.time_ns() * US_PER_NS)
         self.identity = {"index": index, **self._readings("once"), "visible": visible}
-        self.gpm = Gpm(nvml, self.handle)
+        self.gpm = activities(nvml, self.handle)
 
     def _probe(self, names: str, *arguments: object) -> Probe:
         """Return the probe of a call; of several names, the next is for drivers that do not know the one before."""
@@ -157,7 +170,12 @@ class NvmlDevice:
             readings.update(self._readings("slow"))
         if run is not None:
             readings.update(processes=self._processes(run), board=self._readings("board"))
-        return {key: value for key, value in {**readings, **self.gpm.read()}.items() if value is not None}
+        activity = {instance: gpm.read() for instance, gpm in self.gpm.items()}
+        parts = [
+            {"instance": number, **values} for number, values in activity.items() if number is not None and values
+        ]
+        readings.update({**activity.get(None, {}), **({"mig": parts} if parts else {})})
+        return {key: value for key, value in readings.items() if value is not None}
 
     def _processes(self, run: frozenset[int]) -> dict[str, Any] | None:
         """Count the processes; in a container the driver may report the host's process ids."""
@@ -170,6 +188,7 @@ class NvmlDevice:
         busy = None if foreign_ids else self._busy(others)
         return {
             "run": len(own),
+            "run_bytes": sum(process.usedGpuMemory or 0 for process in own),
             "others": len(listed) - len(own),
             "attribution": "assumed" if foreign_ids else "by process",
             **({} if busy is None else {"others_sm_pct": round(busy, 1)}),
@@ -202,7 +221,7 @@ class NvmlDevice:
         probes = {name: self.probes[call] for name, call in EXPECTED.items()}
         dead = [f"{name} ({probe.error})" for name, probe in probes.items() if probe.dead]
         lost = f"does not report {', '.join(dead)}" if dead else ""
-        missing = self.gpm.missing
+        missing = next((gpm.missing for gpm in self.gpm.values() if gpm.missing), "")
         parts = [lost, f"matrix-unit activity is not sampled: {missing}" if missing else ""]
         reasons = "; ".join(filter(None, parts))
         return f"GPU {self.identity['index']}: {reasons}" if reasons else ""
@@ -265,8 +284,8 @@ class NvmlSampler(Sampler):
     def stop(self) -> str:
         """Shut NVML down, in the thread that took the readings, so that no call is running."""
         failed = "; ".join(filter(None, (device.failed_readings() for device in self.devices)))
-        for device in self.devices:
-            device.gpm.close()
+        for gpm in (gpm for device in self.devices for gpm in device.gpm.values()):
+            gpm.close()
         self.nvml.nvmlShutdown()
         return failed
 
