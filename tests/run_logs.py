@@ -72,6 +72,7 @@ class Run:
     began: float = 0.2
     width: float = 0.5
     every: float = 0.04
+    source: StepSource = OWN_LOOP  # of the steps that are not fit's
     now: float = 0.0
     moments: list[Moment] = field(default_factory=list)
     places: dict[tuple[Any, ...], CallPlace] = field(default_factory=dict)
@@ -119,9 +120,9 @@ class Run:
     def fit(self, at: str) -> AbstractContextManager[None]:
         return self.call(RunCall.FIT, at, "Model.fit")
 
-    def epoch(self, at: str, number: int = 0) -> AbstractContextManager[None]:
+    def epoch(self, at: str) -> AbstractContextManager[None]:
         self.fresh = True
-        return self.call(RunCall.EPOCH, at, number=number)
+        return self.call(RunCall.EPOCH, at)
 
     def during(self, kind: RunCall, seconds: float, at: str, name: str = "", **span: Any) -> None:
         """Make a call that takes some time itself."""
@@ -135,8 +136,10 @@ class Run:
         outer = RunCall.FUNCTION
         if trains:
             self._begins(at)
-            self.entered.append((self.now, self._step(at).id))
-            outer = outer if self._source == OWN_LOOP else RunCall.STEP
+            if self._source == OWN_LOOP:
+                self.entered.append((self.now, self._step(at).id))
+            else:
+                outer = RunCall.STEP
         elif self.under_way[-1].call is not RunCall.SCRIPT:
             self._trace(seconds, at, name, made, **stack)
             return
@@ -182,7 +185,7 @@ class Run:
     @property
     def _source(self) -> StepSource:
         kinds = {made.call for made in self.under_way}
-        return StepSource.KERAS_FIT if RunCall.FIT in kinds else OWN_LOOP
+        return StepSource.KERAS_FIT if RunCall.FIT in kinds else self.source
 
     @property
     def _outer_line(self) -> str | None:
@@ -350,9 +353,9 @@ def fit(at: str, *acts: Act) -> Act:
     return within(RunCall.FIT, at, "Model.fit", *acts)
 
 
-def epoch(at: str, *acts: Act, number: int = 0) -> Act:
+def epoch(at: str, *acts: Act) -> Act:
     def act(run: Run) -> None:
-        with run.epoch(at, number):
+        with run.epoch(at):
             made(*acts, to=run)
 
     return act

@@ -5,9 +5,8 @@ from tests.capture.kit import *
 
 @pytest.fixture
 def registry(log: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    eager = SimpleNamespace(executing_eagerly=lambda: True)
-    parts: Any = {"": {"__file__": "/tf/__init__.py"}, ".python": {}, ".python.eager": {"context": eager}}
-    for name, part in parts.items():
+    eager: Any = {"executing_eagerly": lambda: True}
+    for name, part in {"": {"__file__": "/tf/__init__.py"}, ".python.eager.context": eager}.items():
         monkeypatch.setitem(sys.modules, f"tensorflow{name}", SimpleNamespace(**part))
     return agent.load("program.registry").Registry(log)
 
@@ -80,7 +79,8 @@ def test_a_rate_of_zero_is_told_as_long_as_it_is_zero(
         rate.numpy = lambda value=value: value
         found = choices.zero_rates()
     assert [one["name"] for one in found] == told
-    sys.modules["tensorflow.python.eager"].context.executing_eagerly = lambda: False
+    context: Any = sys.modules["tensorflow.python.eager.context"]
+    context.executing_eagerly = lambda: False
     assert choices.zero_rates() == []  # a graph gives no value
     assert registry.log.errors == []
 

@@ -43,7 +43,7 @@ def test_no_window_opens_once_the_run_has_ended(window: Any) -> None:
 
 def test_an_interrupted_start_brings_the_function_back(monkeypatch: pytest.MonkeyPatch) -> None:
     captures: Any = agent.load("window.captures")
-    monkeypatch.setattr(captures.tensorflow_api, "trace_class", lambda: None)
+    monkeypatch.setattr(captures.tensorflow_api, "of_tensorflow", lambda _: SimpleNamespace(Trace=None))
     calls: list[str] = []
     unnumbered = SimpleNamespace(begin=lambda: calls.append("begin"), end=lambda: calls.append("end"))
     monkeypatch.setattr(captures.collectives, "Unnumbered", lambda: unnumbered)

@@ -110,8 +110,8 @@ def test_a_cache_may_stand_behind_what_draws_nothing(runs: dict[str, Run]) -> No
 def test_operations_have_the_attributes_that_their_cost_depends_on(runs: dict[str, Run]) -> None:
     operations = [one for graph in runs["calls"].program["graphs"] for one in graph["operations"]]
     found = {(one["type"], str(one["attrs"])) for one in operations if one["type"] in {"MatMul", "Mean"}}
-    straight, turned = ({"transpose_a": side, "transpose_b": False, "T": "float32"} for side in (False, True))
-    assert found == {("MatMul", str(straight)), ("MatMul", str(turned)), ("Mean", str({"T": "float32"}))}
+    straight, turned = ({"transpose_a": side} for side in (False, True))
+    assert found == {("MatMul", str(straight)), ("MatMul", str(turned)), ("Mean", "{}")}
 
 
 def test_lines_come_from_calls_after_the_window(runs: dict[str, Run]) -> None:
@@ -220,7 +220,6 @@ WARM_UP = "the block ended after 7 steps, during warm-up (10): record with warmu
 
 RECORDED: dict[str, tuple[str, Callable[[Run], object], object]] = {
     "two models in turn": ("gan", lambda run: [one.steps for one in run.manifest.steps.candidates], [40, 40, 40]),
-    "why the first is traced": ("gan", lambda run: "of 3 training loops" in run.manifest.steps.why, True),
     "a loop inside a function": ("in_graph", lambda run: run.window.at[0], str(STYLES)),
     "its graph": ("in_graph", graphs, True),
     "a strategy": ("mirrored", lambda run: said(run, "strategy replicas"), ["MirroredStrategy", 2]),
@@ -293,7 +292,6 @@ def test_validation_is_in_no_step(runs: dict[str, Run]) -> None:
 def test_the_users_running_profiler_is_marked_and_its_trace_used(runs: dict[str, Run]) -> None:
     run = runs["own_profiler"]
     assert (run.window.stopped_by, run.window.contains_warmup) == ("user-profiler", True)
-    assert "own profiler" in run.manifest.steps.why
     (theirs,) = run.out.parent.glob("theirs/plugins/profile/*/*.xplane.pb")
     (ours,) = run.recording.traces
     assert ours.read_bytes() == theirs.read_bytes()
@@ -387,7 +385,7 @@ def told_of(run: Run, script: Path) -> dict[str, object]:
     manifest, window, program = run.manifest, run.manifest.window, run.program
     ran = iterator_names(run.recording.traces[0]) if window else set[str]()
     told: dict[str, object] = {
-        "traced": window and (window.source, window.first_step, window.steps, window.stopped_by, window.profiler),
+        "traced": window and (window.source, window.first_step, window.steps, window.stopped_by),
         "steps seen": manifest.steps.seen,
         "ended": (manifest.finished, manifest.outcome.exit_code, manifest.outcome.error, *manifest.agent_errors),
         "command": [text_of([script.name, int(one.partition(":")[2])], script) for one in manifest.command],
@@ -543,13 +541,9 @@ def test_training_in_threads_and_then_in_the_main_thread(accounts: dict[str, Acc
     assert (found.count("repeated-call"), found.count("eager-gradient")) == (2 * 51, 80)
     assert found.entered("step") == 2 * 51 + 80 + 20
     agrees(found.seconds("fit"), found.timed["fit"])
-    in_threads = {
-        number
-        for number, call in found.calls.items()
-        if call["call"] == "trace" and found.calls[call["parent"]]["call"] == "script"
-    }
-    traced = sum(ms / 1e3 for number, ms in found.parts("calls") if number in in_threads)
-    assert traced >= found.timed["tracing"] > 0.1
-    # A busy machine takes longer for what of a first call is neither tracing nor a step: making its kernels.
-    training, first = found.timed["training"], found.timed["first"] - found.timed["tracing"]
-    assert training - first - 0.12 <= found.took("repeated-call") + traced <= training + 0.12
+    # A thread that trains is followed once its function is traced, which samples of it show until then.
+    training, first = found.timed["training"], found.timed["first"]
+    assert training - first - 0.12 <= found.took("repeated-call") <= training + 0.12
+    tracing = {stack["id"] for stack in found.of("stack") if stack["work"] in {"tracing", "building"}}
+    sampled = sum(ms / 1e3 for number, ms in found.parts("stacks") if number in tracing)
+    assert sampled >= 0.5 * found.timed["tracing"] > 0.05

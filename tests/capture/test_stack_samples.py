@@ -21,7 +21,7 @@ def test_a_known_stack_is_one_place_with_all_its_times(depth: int, sampler: Any)
     for _ in range(3):
         sampler.sample(threading.get_ident(), training(depth))
     (place,) = sampler.describe()["places"]
-    assert (sampler.inside, place["inside"], place["seen"], len(place["when_us"])) == (3 * depth, bool(depth), 3, 3)
+    assert (place["inside"], place["seen"], len(place["when_us"])) == (bool(depth), 3, 3)
     assert place["when_us"] == sorted(place["when_us"])
 
 

@@ -69,7 +69,9 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
     options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}
     window = agent.load("window.window").TraceWindow(options, log, registry(), ProgramFile(written=[]))
     profiler = window.profiler = Profiler()
-    monkeypatch.setattr(agent.load("process.tensorflow_api"), "trace_class", lambda: profiler.trace)
+    monkeypatch.setattr(
+        agent.load("process.tensorflow_api"), "of_tensorflow", lambda _: SimpleNamespace(Trace=profiler.trace)
+    )
     return window
 
 

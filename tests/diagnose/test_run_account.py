@@ -160,12 +160,10 @@ def newer_gpu() -> Recording:
 
 def traced_batches() -> Recording:
     """Keras 3.6, whose train_on_batch traces in each of 60 calls."""
-    made = Run()
+    made = Run(source=StepSource.KERAS_TRAIN_ON_BATCH)
     for number in range(60):
         made.trace(0.1 if number else 1.0, FIT, "one_step_on_iterator", trains=True)
-    at = (f"{FOLDER}/train.py", 20)
-    function = TracedFunction(name="one_step_on_iterator", at=at, calls=60, tracings=60)
-    seen = StepsSeen(source=StepSource.KERAS_TRAIN_ON_BATCH, seen=60, functions=(function,))
+    seen = StepsSeen(source=made.source, seen=60)
     versions = {"keras": "3.6.0", "tensorflow": "2.16.1"}
     opened = recorded(made)
     return replace(opened, manifest=replace(sure(opened.manifest), versions=versions, steps=seen))

@@ -48,7 +48,6 @@ def test_fit_is_traced_as_planned(fit: Run) -> None:
     assert (window.first_step, window.steps, window.calls) == (10, 20, 20)
     assert (window.stopped_by, window.source, window.contains_warmup) == ("steps", "keras-fit", False)
     assert (fit.code, fit.manifest.steps.seen) == (0, 60)
-    assert [mark.stat("step_num") for mark in traced(fit, "test")] == [0, 1, 2]
 
 
 def test_fit_says_what_it_cost(fit: Run) -> None:
@@ -83,8 +82,7 @@ def test_what_is_known_of_the_program(fit: Run, script: Path, golden: Callable[[
             for one in graph["operations"]
             if one["type"] == "MatMul" and not one["name"].startswith("gradient_tape")
         ],
-        "layers": [parts(one, "name class at policy weights") for one in program["layers"]],
-        "units": {one["name"]: one["config"].get("units") for one in program["layers"] if one["config"]},
+        "layers": [parts(one, "name class at compute_dtype trainable") for one in program["layers"]],
         "pipeline": [parts(one, "class parameters cardinality at") for one in feeding(program)],
         "functions": [
             parts(one["function"], "name at python types stateful") for one in feeding(program) if one["function"]
@@ -216,7 +214,6 @@ def test_exceptions_are_the_scripts_and_end_the_call_they_come_from(script: Path
     assert STAMP.sub("", tracebacks(own_lines(run.stderr))) == STAMP.sub("", tracebacks(alone.stderr))
     found = Account(run.out)
     assert (found.end["why"], found.end["at"]) == ("exception", line_of(fails, "# ends the run"))
-    assert found.within(found.end["call"], "predict")
     assert not (run.out / "run-now.json").exists()
     assert (found.spans()["fit"], found.spans()["epoch"]) == (3, 2)  # the first one failed before its epoch
     assert max(step["calls"] for step in found.steps()) >= 19

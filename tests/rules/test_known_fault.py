@@ -1,10 +1,9 @@
 """known-fault: a version and its sign together make a finding."""
 
 from tests.rules.kit import *
+from tests.run_logs import Run
 from tfdoctor.rules.run.known_fault import KERAS, check
 from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
-
-LINE = ("/home/me/train.py", 9)
 
 
 def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms: float | None = 6_400.0) -> Verdict:
@@ -18,13 +17,13 @@ def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms:
 
 def measured(source: str = StepSource.KERAS_TRAIN_ON_BATCH, **versions: str) -> BatchTracing:
     """As the agent recorded a run of Keras 3.6."""
-    function = TracedFunction(name="one_step_on_iterator", at=LINE, calls=60, tracings=60)
-    other = TracedFunction(name="my_step", at=LINE, calls=90, tracings=90)
-    steps = StepsSeen(source=source, seen=60, functions=(other, function))
-    found: dict[str, Any] = {"versions": versions, "steps": steps}
-    at = script(9)
-    traced = TracedDefinition(name="one_step_on_iterator", at=at, tracings=60, ms=7_600.0, first_ms=1_200.0)
-    return BatchTracing.measure(recording(manifest=manifest(**found)), RunTraces((traced,)))
+    run = Run(source=StepSource.KERAS_TRAIN_ON_BATCH)
+    for number in range(60):
+        run.trace(0.1 if number else 1.2, "train.py:9", "one_step_on_iterator", trains=True)
+    for _ in range(90):
+        run.trace(0.1, "train.py:5", "my_step")
+    opened = run.recording(versions=versions, steps=StepsSeen(source=source, seen=60))
+    return BatchTracing.measure(opened, RunTraces.measure(opened))
 
 
 sick = example

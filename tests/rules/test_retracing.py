@@ -1,19 +1,17 @@
 """retracing: functions that are retraced repeatedly, and what changes."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.typed import read
 from tfdoctor.rules.tracing import retracing
-from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun
 
 
 def example(
     traced: Retracing | Unavailable, breakdown: Breakdown | None = None, *functions: TracedDefinition,
-    run: RunTracing | None = None, phases: RunPhases | None = None, calls: tuple[MadeCall, ...] = (),
+    phases: RunPhases | None = None, calls: tuple[MadeCall, ...] = (),
 ) -> Verdict:  # fmt: skip
     """Judge the traced steps, if there are any, and functions that the run traced in ten epochs."""
     traces = RunTraces(functions) if functions else None
     made = RunCalls(calls, epochs=10, fits=10) if calls else None
-    return retracing.check(traced, breakdown, None, run, traces, phases, made)
+    return retracing.check(traced, breakdown, None, traces, phases, made)
 
 
 def sick() -> Verdict:
@@ -35,20 +33,9 @@ def healthy() -> Verdict:
     return example(traced, Breakdown.of(device=6.0, host=0.4))
 
 
-def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
+def check(*functions: Retraced) -> Verdict:
     traced = Retracing(functions, host_ms=4.0, between_ms=6.0)
-    return example(traced, Breakdown.of(device=5.0, host=5.0, between=7.0), run=run)
-
-
-def in_run(tracings: int = 6, last: int = 75, step_ms: float = 8.0) -> RunTracing:
-    return RunTracing((TracedInRun("train_step", 150, tracings, last, step_ms),))
-
-
-def counted(**parts: Any) -> RunTracing:
-    function = {"name": "step", "calls": 150, "traced": [0, 1, 80], "tracings": 3}
-    known = function | {"traced_ms": 302.0, "call_ms": 2.0} | parts
-    steps = read(StepsSeen, {"seen": 100, "functions": [known]}, [])
-    return chart(trace([]), recording(manifest=Manifest(steps=steps))).fact(RunTracing)
+    return example(traced, Breakdown.of(device=5.0, host=5.0, between=7.0))
 
 
 @golden_cases
@@ -72,29 +59,3 @@ def test_verdicts(told: Cases) -> None:
     }
     for name, changed in changes.items():
         told[f"the remedy follows what changes: {name}"] = check(Retraced("train_step", 20, 20, 30, changed))
-    told["what the window shows comes before the run"] = check(Retraced("train_step", 20, 20, 30), run=in_run())
-
-
-@golden_cases
-def test_outside_of_the_window(told: Cases) -> None:
-    """The limit is 5 % of the run, and of a step of 17 ms."""
-    for name, run in (
-        ("tracing goes on: 6 of 150 calls", in_run()),
-        ("trap: warm-up, such as one trace for each of a few buckets", in_run(tracings=5)),
-        ("the last tracing is in the first half of the run", in_run(last=74)),
-        ("a twentieth of a step", in_run(step_ms=0.9)),
-        ("less than a twentieth of a step", in_run(step_ms=0.89)),
-    ):
-        told[name] = check(Retraced("train_step", 20, 1, 9), run=run)
-    (function,) = counted().functions
-    told["the time is that of calls after the first"] = function.traced - 1, function.last, function.step_ms
-    without: tuple[dict[str, Any], ...] = {"traced_ms": None}, {"call_ms": None}, {"traced": []}
-    told["a record without times, or calls that traced"] = [counted(**missing).functions for missing in without]
-    told["no saving of a typical step"] = check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0))
-    for name, made, in_fit in (
-        ("a function that fit makes again", 6, True),
-        ("a function that is made again", 6, False),
-        ("one function of fit", 1, True),
-    ):
-        function = TracedInRun("train_step", 150, 6, 75, 8.0, made=made, in_fit=in_fit)
-        told[name] = check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,)))

@@ -79,10 +79,9 @@ def _no_trace(done: Manifest, process: Process) -> str:
     if failed:
         return f"{failed} before a training step: {_cure(done)}"
     elapsed_s = (done.clock[-1].monotonic_ns - done.clock[0].monotonic_ns) / 1e9
-    time = f" in {elapsed_s:.0f} s" if elapsed_s >= _plan(done).watch_s else ""
     return (
-        f"no training step was seen{time} (Model.fit, gradient loops and sessions are recognized): if it trains, "
-        "trace by time with --for 2s"
+        f"no training step was seen in {elapsed_s:.0f} s (Model.fit, gradient loops and sessions are recognized): "
+        "if it trains, trace by time with --for 2s"
     )
 
 

@@ -15,7 +15,6 @@ from tfdoctor.terms.errors import CaptureError
 
 SITE = str(Path(__file__).parent / "site")
 PLAN = "TFDOCTOR_PLAN"
-WATCH_S = 60.0  # Seconds of training without a visible step after which we suggest to trace by time (--for)
 
 
 class Kind(StrEnum):
@@ -45,7 +44,6 @@ class Plan:
     seconds: float | None = None
     kind: Kind = Kind.SCRIPT
     quiet: bool = False
-    watch_s: float = WATCH_S
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -123,7 +121,6 @@ def agent_plan(plan: Plan, processes: Path) -> Mapping[str, Any]:
         "seconds": plan.seconds,
         "stop_after": plan.stop_after,
         "trace": plan.trace,
-        "watch_s": plan.watch_s,
     }
 
 

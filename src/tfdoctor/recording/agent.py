@@ -21,7 +21,6 @@ class TracedWindow(Record):
     stopped_unix_ns: Count | None = None
     contains_warmup: bool = False
     stopped_by: str = ""
-    profiler: str = "tfdoctor"
     read_bytes: Count | None = None  # by the process meanwhile; None if the system does not count it
     read_calls: Count | None = None
     at: LoopPlace | None = None
@@ -118,19 +117,6 @@ class UntracedSteps(Record):
         return all_told and as_long_told and begun < passes / 2
 
 
-class TracedFunction(Record):
-    """A tf.function that was traced in several calls, from its first call of the run on."""
-
-    name: str = ""
-    at: LoopPlace | None = None
-    calls: Count = 0
-    traced: tuple[int, ...] = ()  # the numbers of these calls, at most the last 64 of `tracings`
-    tracings: Count = 0
-    made: Count = 0  # function objects of its definition that train the same variables; 0 is unknown
-    traced_ms: Positive | None = None  # the median of such calls outside of the window, without the first
-    call_ms: Positive | None = None  # that of the others
-
-
 class ZeroRate(Record):
     """An optimizer of Keras that was made with a learning rate of zero, and kept it; its name is a scope's."""
 
@@ -171,14 +157,12 @@ class StepsSeen(Record):
 
     source: str | None = None
     at: LoopPlace | None = None
-    why: str = ""
     seen: Count = 0
     rounds: Count = 0  # how often their loop was entered; 0 is unknown
     seen_all: bool = True
     candidates: tuple[Candidate, ...] = ()
     discarded: tuple[int, ...] = ()
     untraced: UntracedSteps | None = None
-    functions: tuple[TracedFunction, ...] = ()
     zero_rates: tuple[ZeroRate, ...] | None = None  # None: not recorded
     gradients: tuple[GradientsTaken, ...] | None = None  # None: not recorded
 

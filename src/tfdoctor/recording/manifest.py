@@ -53,7 +53,6 @@ class CapturePlan(Record):
     stop_after: bool = False
     trace: bool = True  # False: only the account of the run is recorded
     sample_every_ms: Count = 0
-    watch_s: Amount = 0.0
     addresses: tuple[str, ...] = ()
     started_unix_ns: Count | None = None
     stopped_unix_ns: Count | None = None

@@ -132,7 +132,6 @@ class Span(Record):
     call: Count
     start: Amount
     end: Amount
-    number: Count | None = None  # of an epoch, from 0 on
     steps: Count | None = None  # batches of an evaluation or prediction, where known
     examples: Count | None = None  # that predict or evaluate was given, where known
     open: bool = False
@@ -237,7 +236,6 @@ class ProcessEnd(Record):
     error: str = ""
     message: str = ""  # its beginning and its end
     at: Line | None = None
-    call: Count = 0  # the number of the CallPlace under way
 
 
 class DroppedCalls(Record):

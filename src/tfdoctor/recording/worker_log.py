@@ -65,7 +65,6 @@ class Worker(Record):
     importing_ms: Amount = 0.0
     waiting_ms: Amount = 0.0
     lines: tuple[WorkerLine, ...] = ()
-    ended: bool = False  # by itself: it was not killed, and did not run any more
 
     @classmethod
     def of(cls, log: RunLog, how: str, parent: int) -> Self:
@@ -88,7 +87,7 @@ class Worker(Record):
             pid=log.process.pid, parent=parent, how=how, started_unix_ns=log.process.started_unix_ns,
             ms=max([began_ms, *(bucket.end * 1e3 for bucket in log.buckets)]),
             importing_ms=began_ms + times[WorkerTime.IMPORTING], waiting_ms=times[WorkerTime.WAITING],
-            lines=tuple(lines[:-MOST_LINES - 1 : -1]), ended=log.end is not None,
+            lines=tuple(lines[:-MOST_LINES - 1 : -1]),
         )  # fmt: skip
 
     @property

@@ -132,7 +132,6 @@ def _agent_plan(
         "warmup": enough.compare_at,
         "seconds": None,
         "stop_after": True,
-        "watch_s": enough.limit_s,
         "trial": asdict(enough),
         "variant": {"settings": dict(variant.runner), "environment": dict(variant.environment), "without": without},
     }

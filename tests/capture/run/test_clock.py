@@ -3,15 +3,6 @@
 from tests.capture.run.kit import *
 
 
-@contextlib.contextmanager
-def traced_elsewhere(clock: Any) -> Iterator[None]:
-    """Trace a function in a thread that is not followed."""
-    traced = clocks.TracedElsewhere(clock, "step", None)
-    traced.begins()
-    yield
-    traced.ends()
-
-
 def frame() -> FrameType | None:
     return inspect.currentframe()
 
@@ -59,9 +50,6 @@ class Script:
         entered = self.clock.enter(kind, name, frame())
         try:
             yield
-        except BrokenError as error:
-            self.clock.fails(error, entered[2])
-            raise
         finally:
             self.clock.leave(entered)
 
@@ -110,8 +98,8 @@ class Script:
         outer = clock.step_begins(frame(), "keras-train-on-batch", k)
         try:
             self.run(body)
-        except BrokenError as error:
-            clock.fails(error, clock.current)
+        except BrokenError:
+            clock.repeats.settle()
             clock.steps.retract()
             raise
         finally:
@@ -122,8 +110,8 @@ class Script:
         if clock.current.kind == kinds.FIT:
             return
         with self.within(kinds.FIT, "Model.fit"):
-            for number, body in enumerate(epochs):
-                clock.epoch_begins(number)
+            for body in epochs:
+                clock.epoch_begins()
                 self.run(body)
                 clock.steps_over()
                 clock.epoch_ends()
@@ -203,24 +191,8 @@ def test_what_evaluates_within_a_step_is_no_part_of_it(clock: Any, moment: Time)
 
 def test_an_epoch_that_an_exception_ends_is_told(clock: Any) -> None:
     with call(clock, kinds.FIT):
-        clock.epoch_begins(0)
+        clock.epoch_begins()
     assert (clock.open, [span["call"] for span in clock.spans]) == ([], [2, 1])
-
-
-def test_the_call_that_failed_is_that_of_the_exception_that_ends_the_run(clock: Any) -> None:
-    caught, fatal, last, other = BrokenError(), RuntimeError(), KeyError(), BrokenError()
-    for kind, error in ((kinds.BUILD, caught), (kinds.PREDICT, fatal)):
-        outer = clock.enter(kinds.EVALUATE, "", None)
-        entered = clock.enter(kind, kind, None)
-        for left in (entered, outer):
-            clock.fails(error, left[2])
-            clock.leave(left)
-    last.__cause__, other.__cause__ = fatal, caught
-    assert [clock.ended_in(error).kind for error in (fatal, None, caught, last)] == [
-        kinds.PREDICT, kinds.SCRIPT, kinds.SCRIPT, kinds.PREDICT
-    ]  # fmt: skip
-    caught.__cause__ = other  # exceptions that cause each other
-    assert clock.ended_in(caught) is clock.places.script
 
 
 # Interrupts
@@ -315,26 +287,6 @@ def trains_in_a_thread(clock: Any, *, waits: bool = True) -> None:
     in_a_thread(lambda: train(clock), waits=waits)
 
 
-@contextlib.contextmanager
-def tracing(clock: Any) -> Iterator[None]:
-    """Have another thread trace a function that is followed, for this one was seen to wait for it."""
-    lent, over = threading.Event(), threading.Event()
-
-    def trace() -> None:
-        with traced_elsewhere(clock):
-            while clock.lent is None:
-                clock.sampled()
-            lent.set()
-            over.wait()
-
-    thread = threading.Thread(target=trace)
-    thread.start()
-    lent.wait()
-    yield
-    over.set()
-    thread.join()
-
-
 def test_a_thread_that_trains_is_followed_until_it_ends() -> None:
     clock = started()
     main = clock.thread
@@ -368,52 +320,6 @@ def test_a_thread_is_not_followed_while_the_main_thread_is_in_a_call() -> None:
     with call(clock, kinds.PREDICT):
         trains_in_a_thread(clock)
     assert (clock.ours(), set(ms_of(clock))) == (True, {"script", "predict"})
-
-
-@pytest.mark.parametrize("waits", [True, False])
-def test_a_thread_that_traces_is_followed_while_the_main_thread_waits_for_it(*, waits: bool) -> None:
-    clock, seen = started(), []
-
-    def trace() -> None:
-        with traced_elsewhere(clock):
-            seen.append((clock.ours(), clock.current.kind == kinds.TRACE))
-
-    clock.trains = True
-    in_a_thread(trace, waits=waits)
-    assert seen == [(waits, waits)]
-    assert (clock.ours(), clock.trains, clock.inside, clock.current) == (True, True, 0, clock.places.script)
-
-
-def test_a_thread_that_waited_has_the_account_again_when_it_goes_on() -> None:
-    clock = started()
-    with tracing(clock):
-        assert (clock.ours(), clock.follows()) == (False, True)
-        train(clock)
-    assert (clock.ours(), steps_of(clock)) == (True, 3)
-    assert ms_of(clock)["trace"] > 0.0
-
-
-def test_the_sampler_sees_that_a_thread_goes_on() -> None:
-    clock = started()
-    with tracing(clock):
-        in_a_thread(clock.sampled, waits=False)
-        assert clock.lent is None
-
-
-def test_a_trace_that_is_waited_for_between_steps_is_no_part_of_them() -> None:
-    clock = started()
-
-    def trace() -> None:
-        with traced_elsewhere(clock):
-            while clock.lent is None:
-                clock.sampled()
-            time.sleep(0.2)
-
-    for _ in range(2):
-        take(clock)
-        in_a_thread(trace)
-    take(clock)
-    assert max(only_steps(clock).each) < 150
 
 
 # Recordings one after another

@@ -81,8 +81,7 @@ class Hooked:
         trainers = object.__new__(keras_steps.Trainers)
         trainers.log, trainers.stream, trainers.installed, trainers.window = Log(), stream, installed, None
         stream.rest(streams.WINDOW, rests=True)
-        steps = keras_steps.TrainFunctionCalls(trainers, self._trains, 2)
-        self.train_function = trainers._own(self._trains, steps, steps.count)
+        self.train_function = keras_steps.TrainFunctionCalls(trainers, self._trains, 2).followed()
 
     def get(self, graph: int, _: object) -> dict[str, object]:
         """Return the marks of a graph."""

@@ -7,9 +7,9 @@ work = agent.load("run.stacks")
 INSTALLED = "/usr/lib/python3.11/site-packages/"
 
 
-def frames(stack: str) -> tuple[str, str]:
+def frames(stack: str) -> tuple[str, str | None]:
     """Call functions of modules, below one of the user's; return the work and what is imported."""
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, str | None]] = []
 
     def call() -> None:
         frame = caller()

@@ -34,7 +34,7 @@ def keras(to: Run | None = None, *, epochs: int = 4) -> Run:
     with run.fit(FIT):
         run.python(0.2, FIT)
         for number in range(epochs):
-            with run.epoch(FIT, number):
+            with run.epoch(FIT):
                 run.python(0.1, FIT)
                 if number == 0:
                     run.trace(1.5, FIT, "train_step", trains=True)
@@ -93,7 +93,7 @@ told[lambda *acts: seconds(made(*acts))] = {
     "the way into the first tracing is no evaluation": (WAY_IN, steps(200, 4.0, LOOP)),
     # It waits for the threads of a generator: more epochs do not make it longer.
     "what fit does after its last epoch is the end": fit(
-        FIT, epoch(FIT, EPOCH), PAUSE, epoch(FIT, EPOCH, number=1), python(3.0, FIT)
+        FIT, epoch(FIT, EPOCH), PAUSE, epoch(FIT, EPOCH), python(3.0, FIT)
     ),
     "a function that trains evaluates where it does not": (own_loop, TRAINS, TESTS, STEP),
     "a function that trains later evaluates before the first step": (IMPORTS, EARLY, TRAINS),

@@ -188,7 +188,7 @@ def fits(epochs: int) -> Run:
     each = steps(200, 5.0, "t.py:5"), during(RunCall.EVALUATE, 0.4, "t.py:5", "Model.evaluate")
     return made(
         during(RunCall.EVALUATE, 0.6, "t.py:2", "Model.evaluate"),
-        fit("t.py:5", *(epoch("t.py:5", *each, number=number) for number in range(epochs))),
+        fit("t.py:5", *(epoch("t.py:5", *each) for _ in range(epochs))),
         during(RunCall.PREDICT, 0.6, "t.py:9", "Model.predict"),
     )
 
@@ -323,11 +323,11 @@ def a_function_that_is_traced_within_another_one_is_part_of_it() -> object:
     return RunTraces.measure(run.recording()).functions
 
 
-SERVED = StepsSeen(functions=(TracedFunction("serve", ("/job/p.py", 3), call_ms=200.0),))
-
-told[lambda *acts: RunTraces.measure(made(*acts).recording(steps=SERVED)).functions] = {
-    "the usual call of another function is as the recorder timed it": traces(1.0, "p.py:3", "serve")
-}
+told[lambda *acts: RunTraces.measure(made(*acts).recording()).functions] = {
+    "the usual call of another function is one that traced nothing": (
+        traces(1.0, "p.py:3", "serve"), *[during(RunCall.FUNCTION, 0.2, "p.py:3", "serve")] * 3,
+    )
+}  # fmt: skip
 
 # What grows over a run is told from noise, warm-up, plateaus and single jumps.
 

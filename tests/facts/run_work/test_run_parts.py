@@ -21,7 +21,7 @@ def trained(saves: int = 1) -> Act:
     """A run that evaluates and saves at the end of each of four epochs."""
     evaluates = during(RunCall.EVALUATE, 0.5, "t.py:5", "Model.evaluate")
     each = steps(100, 5.0, "t.py:5"), evaluates, *saves * [during(RunCall.SAVE, 0.3, "t.py:40", "save_model")]
-    return fit("t.py:5", *(epoch("t.py:5", *each, number=number) for number in range(4)))
+    return fit("t.py:5", *(epoch("t.py:5", *each) for _ in range(4)))
 
 
 def after_steps(*acts: Act) -> Act:
@@ -43,7 +43,7 @@ told[parts] = {
     "calls after every few steps are in the step": trained(saves=20),
     "calls before and after the training are none": (*3 * [EVALUATES], after_steps(), *3 * [PREDICTS]),
     "what a callback of Keras saves at the line of fit is the callbacks": fit(
-        "t.py:5", *(epoch("t.py:5", steps(100, 5.0, "t.py:5"), CHECKPOINT, number=n) for n in range(3))
+        "t.py:5", *(epoch("t.py:5", steps(100, 5.0, "t.py:5"), CHECKPOINT) for _ in range(3))
     ),
     "classes of callbacks are told apart, the largest first": called_back(
         {"callback": "CSVLogger.on_epoch_end"},

@@ -75,7 +75,6 @@ ROWS: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     ("profiled call", ("tensorflow.python.profiler.profiler_client",), "", ("trace",)),
     *(("fit", *model, ("fit",)) for model in MODELS),
     *(("train function", *model, ("make_train_function",)) for model in MODELS),
-    *(("test function", *model, ("make_test_function",)) for model in MODELS),
     *(("train", *model, ("fit", "train_on_batch")) for model in OTHER_MODELS),
     *(("evaluate", *model, ("evaluate", "test_on_batch")) for model in (*MODELS, *OTHER_MODELS)),
     *(("predict", *model, ("predict", "predict_on_batch")) for model in (*MODELS, *OTHER_MODELS)),

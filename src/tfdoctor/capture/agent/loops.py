@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from types import FrameType
 
+    from .process.declared import TraceMarker
     from .process.objects import Marks
-    from .window.steps import Marker, StepCounter
+    from .window.steps import StepCounter
     from .window.window import TraceWindow
 
 DATA, FUNCTION, GRADIENT, GRAPH = StepKind.DATA, StepKind.FUNCTION, StepKind.GRADIENT, StepKind.GRAPH
@@ -59,9 +60,9 @@ class IteratorLoop:
         self.key = key  # what its dataset is known by, over epochs
         self.trained = 0  # how often since the last __next__
         self.idle = False  # a step of it did not train: no step unless one does
-        self.marker: Marker | None = None
+        self.marker: TraceMarker | None = None
 
-    def end_marker(self) -> Marker | None:
+    def end_marker(self) -> TraceMarker | None:
         """End the marker of the step under way, if there is one, and return it."""
         marker, self.marker = self.marker, None
         if marker is not None:
@@ -80,12 +81,11 @@ class TrainingLoops:
         self.current: IteratorLoop | None = None  # the loop whose steps are counted
         self.function: object = None  # the outermost tf.function being called
         self.caller: FrameType | None = None  # what calls it
-        self.calling = False  # one is being called, perhaps by Keras
         self.running = False  # something that trains is running
         # The marker, if any, of each source's eager gradient that came last:
-        self.open: dict[StepCounter, Marker | None] = {}
+        self.open: dict[StepCounter, TraceMarker | None] = {}
         self.counted: list[StepCounter] = []  # those of calls while an iterator was at hand
-        self.called: tuple[StepCounter, Marker | None] | None = None  # the call that is running
+        self.called: tuple[StepCounter, TraceMarker | None] | None = None  # the call that is running
         window.before_close.append(self.over)
 
     # Training events
@@ -125,7 +125,7 @@ class TrainingLoops:
         source.over(self.open.pop(source, None))
         self.open[source] = self._begin(source)
 
-    def _begin(self, source: StepCounter) -> Marker | None:
+    def _begin(self, source: StepCounter) -> TraceMarker | None:
         """Begin a step, unless an iterator at hand may prove to be the outer loop."""
         if self.live and source.seen < PATIENCE and any(not loop.idle for loop in self.live.values()):
             self.counted.append(source)

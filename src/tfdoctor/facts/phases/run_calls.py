@@ -202,24 +202,31 @@ class RunTraces(Record):
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        timed = recording.manifest.steps.functions if recording.manifest else ()
-        usual_ms = {(one.name, one.at): one.call_ms for one in timed if one.call_ms}
-        found = _definitions(RunCourse.of(whole_run(recording)), Places.of(recording), usual_ms)
+        found = _definitions(RunCourse.of(whole_run(recording)), Places.of(recording))
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 
 
 def first_tracings_ms(course: RunCourse) -> float:
     """Return the time of the first tracing of each definition."""
-    return sum(one.first_ms for one in _definitions(course, Places(), {}))
+    return sum(one.first_ms for one in _definitions(course, Places()))
 
 
-def _definitions(
-    course: RunCourse, place: Places, usual_ms: Mapping[tuple[str, SourceLine | None], float]
-) -> Iterator[TracedDefinition]:
-    """Yield all calls that traced, by name, line and what is around; those within another one are part of it.
+def _usual_ms(course: RunCourse) -> dict[tuple[str, SourceLine | None], float]:
+    """Return the mean time of the calls of each function that traced nothing."""
+    buckets, ms, calls = course.log.buckets, defaultdict[Any, float](float), Counter[Any]()
+    took = summed(row for bucket in buckets for row in numbered(bucket.calls).items())
+    entered = summed(row for bucket in buckets for row in numbered(bucket.entered).items())
+    for place in course.of_kind(RunCall.FUNCTION, RunCall.TEST):
+        ms[place.name, place.at] += took.get(place.id, 0.0)
+        if place.call is RunCall.FUNCTION:  # of a test both are entered
+            calls[place.name, place.at] += int(entered.get(place.id, 0))
+    calls.subtract((trace.name, trace.at) for trace in course.log.traces)
+    return {key: ms[key] / count for key, count in calls.items() if count > 0}
 
-    ``usual_ms`` has usual calls of functions, as far as the recorder timed them; of training ones it is a step.
-    """
+
+def _definitions(course: RunCourse, place: Places) -> Iterator[TracedDefinition]:
+    """Yield all calls that traced, by name, line and what is around; those within another one are part of it."""
+    usual_ms = _usual_ms(course)
     found: dict[tuple[str, SourceLine | None, RunCall], list[FunctionTrace]] = defaultdict(list)
     end, step = 0.0, usual_step(course.log)
     for trace in sorted(course.log.traces, key=lambda trace: (trace.start, -trace.ms)):

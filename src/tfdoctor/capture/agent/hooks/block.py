@@ -17,7 +17,7 @@ from ..process import journal, stack
 from ..process.journal import guarded
 from ..process.kept import gc
 from ..process.objects import LOOPS, TRAINS, alive, concrete, keep, living, marks_of, with_inner
-from ..run.forks import Forks
+from ..run.whole import Forks
 from ..stream import watched
 
 TYPE_CHECKING = False

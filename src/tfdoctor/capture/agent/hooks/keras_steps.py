@@ -1,11 +1,9 @@
-"""Where Keras shows training: fits, and each call of the functions that `make_train_function` and its like made.
+"""Where Keras shows training: fits, and each call of the functions that `make_train_function` made.
 
 What differs between Keras 3 and Keras 2 (tf_keras, and TensorFlow up to 2.15) stands in `Keras3` and `Keras2`.
 """
 
 from __future__ import annotations
-
-import weakref
 
 from ..entry_points import KERAS_3
 from ..process.journal import guarded
@@ -13,7 +11,7 @@ from ..process.kept import threads
 from ..process.stack import here, way_here
 from ..stream import WINDOW, Point
 from ..window.steps import StepKind
-from ..window.window import OPEN, WAITING
+from ..window.window import WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,22 +46,7 @@ def listen(stream: Stream, installed: Installed) -> None:
 
     stream.on("train", other)
     stream.on("fit", lambda point: of(point).fits)
-    stream.on("train function", lambda point: makes(point.original, of(point).trains))
-    stream.on("test function", lambda point: makes(point.original, of(point).tests))
-
-
-def makes(original: TrainFunction, own: Callable[[Model, FrameType], object]) -> Enter:
-    """Have what makes a function of a model return what `own` makes of that."""
-
-    def enter(_: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> Callable[[], object]:
-        def made() -> object:
-            result = original(*args, **kwargs)
-            function = own(args[0], frame)
-            return result if result is None or function is None else function
-
-        return made
-
-    return enter
+    stream.on("train function", lambda point: of(point).makes(point))
 
 
 class Trainers:
@@ -74,7 +57,6 @@ class Trainers:
         self.window, self.log, self.registry = installed.window, installed.log, installed.registry
         self.keras: type[Keras3 | Keras2] = Keras3 if point.module == KERAS_3 else Keras2
         self.fit: StepCounter | None = None  # the loop of the fit that is running
-        self.tested = 0
 
     # Fits
 
@@ -131,57 +113,31 @@ class Trainers:
             k = self.keras.steps_per_call(model)
             self.window.announce(self.fit, epochs * steps, k, skip=k)
 
-    # The functions that Keras makes
+    # The functions that Keras makes to train
+
+    def makes(self, point: Point) -> Enter:
+        """Have what makes the train function of a model return that as we follow it."""
+
+        def enter(_: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> Callable[[], object]:
+            def made() -> object:
+                result = point.original(*args, **kwargs)
+                function = self.trains(args[0], frame)
+                return result if result is None or function is None else function
+
+            return made
+
+        return enter
 
     @guarded("fit")
     def trains(self, model: Model, frame: FrameType | None) -> object:
         """Have a model call its train function as we follow it, and return that."""
         function = model.train_function
         if not getattr(function, "_tfdoctor", False):
-            # compile() makes another function when this changes:
-            own = TrainFunctionCalls(self, function, self.keras.steps_per_call(model))
-            function = model.train_function = self._own(function, own, own.count)
+            # compile() makes another function when the steps of a call change:
+            calls = TrainFunctionCalls(self, function, self.keras.steps_per_call(model))
+            function = model.train_function = calls.followed()
         self.announce(model, frame)
         return function
-
-    @guarded("fit")
-    def tests(self, model: Model, _: FrameType) -> object:
-        """Have a model call its test function as we follow it, and return that."""
-        function = model.test_function
-        if not getattr(function, "_tfdoctor", False):
-            function = model.test_function = self._own(function, None, self._marks_tests(weakref.ref(model)))
-        return function
-
-    def _own(self, function: TrainFunction, steps: TrainFunctionCalls | None, count: Enter) -> TrainFunction:
-        """Return a function that is not wrapped again."""
-        point, account = Point(self.log, function, "step"), None
-        if steps is not None:
-            account, point.key, point.again = steps.account, steps, steps.again
-            point.notes = steps.clock.repeats
-        own: Foreign = self.stream.wrap(point, [(account, ""), (count, WINDOW)])
-        own._tfdoctor = True
-        marked: TrainFunction = own
-        return marked
-
-    def _marks_tests(self, model: Callable[[], Model | None]) -> Enter:
-        window, installed = self.window, self.installed
-
-        def enter(held: Held, _: Args, __: Kwargs, ___: object) -> None:
-            loops, capture = installed.local.loops, window.capture
-            call: Foreign = [loops, loops.depth, None]
-            held.append((leave, call))
-            loops.depth += 1
-            if window.state is OPEN and capture is not None and not self.keras.MARKS:
-                number, self.tested = self.tested, self.tested + 1
-                call[2] = capture.marker(number, self.keras.steps_per_call(model()), "test")
-                call[2].__enter__()
-
-        def leave(call: Foreign, _: object, __: object) -> None:
-            loops, loops.depth, marker = call
-            if marker is not None:
-                marker.__exit__(None, None, None)
-
-        return enter
 
 
 class TrainFunctionCalls:
@@ -191,6 +147,14 @@ class TrainFunctionCalls:
         self.trainers, self.function, self.k = trainers, function, k
         self.installed, self.window = trainers.installed, trainers.window
         self.clock = trainers.installed.recorder.clock
+
+    def followed(self) -> Foreign:
+        """Return what stands for the function; it is not wrapped again."""
+        point = Point(self.trainers.log, self.function, "step")
+        point.key, point.again, point.notes = self, self.again, self.clock.repeats
+        own: Foreign = self.trainers.stream.wrap(point, [(self.account, ""), (self.count, WINDOW)])
+        own._tfdoctor = True
+        return own
 
     def account(self, held: Held, _: Args, __: Kwargs, frame: FrameType) -> None:
         """Have the clock know a call as a step."""
@@ -211,7 +175,7 @@ class TrainFunctionCalls:
         (frame, part, again, outer), clock = call, self.clock
         repeats = clock.repeats
         if error is not None:
-            clock.step_fails(repeats.outer() if again else outer, error, part=part)
+            clock.step_fails(repeats.outer() if again else outer, part=part)
         if again or outer is not None:
             clock.running = part
         if again and repeats.over():

@@ -7,11 +7,9 @@ the traced window knows its steps.
 from __future__ import annotations
 
 from ..process import tensorflow_api
-from ..process.kept import threads, time
+from ..process.kept import threads
 from ..process.objects import LOOPS, TRAINS, keep, while_traced
-from ..process.stack import user_line
 from ..run import kinds
-from ..run.clock import TracedElsewhere
 from ..run.waiting import is_of_script
 from ..stream import WINDOW
 from ..window.steps import StepKind
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from ..installed import Installed
+    from ..loops import TrainingLoops
     from ..process.declared import Foreign, Graph
     from ..process.objects import Marks
     from ..run.places import CallSite
@@ -80,7 +79,7 @@ class AccountedSteps:
         def leave(call: Foreign, _: object, error: BaseException | None) -> None:
             function, part, again, entered, frame, args, kwargs = call
             if error is not None:
-                clock.function_fails(error, part=part)
+                clock.function_fails(part=part)
             clock.inside, clock.running, repeats.within = 0, part, False
             if (part and clock.current.kind != kinds.TRACE) or (again and repeats.over()):
                 return
@@ -119,16 +118,11 @@ class AccountedSteps:
 
         return enter
 
-    def trace(self, held: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> None:
-        """A graph is built, perhaps in another thread than the one that is followed."""
-        clock = self.clock
-        if clock.follows():
+    def trace(self, held: Held, _: Args, __: Kwargs, ___: object) -> None:
+        """A graph is built."""
+        if self.clock.follows():
             held.append((self._built, None))
-            clock.trace_begins()
-        elif clock.thread is not None:
-            traced = TracedElsewhere(clock, str(args[0] if args else kwargs.get("name", "")), user_line(frame))
-            held.append((traced.ends, None))
-            traced.begins()
+            self.clock.trace_begins()
 
     def _built(self, _: None, graph: Foreign, error: BaseException | None) -> None:
         if error is None:
@@ -163,25 +157,17 @@ class CountedSteps:
     def call(self, held: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> None:
         """Keep the outermost tf.function being called: what is traced meanwhile belongs to it."""
         loops, function = self.installed.local.loops, args[0]
-        if loops.function is not None or loops.calling:
+        if loops.function is not None or loops.depth:  # the latter is Keras's
             return
         window, given = self.window, self.given
-        own = not loops.depth  # else it is Keras's
-        call = [loops, function, own, 0]
-        held.append((self._called, call))
-        if own:
-            loops.function = window.calling = function
-            loops.caller = frame
-            if given.asks and self.registry.trainer() is function:
-                given.call(args[1:], kwargs, function, waits=window.state is WAITING)
-        loops.calling, call[3] = True, time.perf_counter_ns()
+        held.append((self._called, loops))
+        loops.function = window.calling = function
+        loops.caller = frame
+        if given.asks and self.registry.trainer() is function:
+            given.call(args[1:], kwargs, function, waits=window.state is WAITING)
 
-    def _called(self, call: Foreign, _: object, __: object) -> None:
-        (loops, function, own, began_ns), window = call, self.window
-        loops.calling = False
-        if own:
-            loops.function = window.calling = loops.caller = None
-        window.traces.called(function, began_ns, outside=window.state is not OPEN)
+    def _called(self, loops: TrainingLoops, _: object, __: object) -> None:
+        loops.function = self.window.calling = loops.caller = None
 
     def runs(self, _: Point) -> Enter:
         """Note the outermost runs of what trains: of a function's traces only those that take gradients.
@@ -210,7 +196,8 @@ class CountedSteps:
 
     def marks(self, _: Point) -> Enter:
         """While a tf.function is traced, a gradient marks the function."""
-        eager, default_graph = tensorflow_api.context().executing_eagerly, tensorflow_api.default_graph()
+        eager = tensorflow_api.context().executing_eagerly
+        default_graph = tensorflow_api.of_tensorflow("framework.ops").get_default_graph
 
         def enter(_: Held, __: Args, ___: Kwargs, ____: object) -> None:
             function = self._function()

@@ -45,7 +45,6 @@ class Lending:
     def give_way(self) -> None:
         """The user starts a profiler: ours stops."""
         if self.window.state is OPEN:
-            self.window.interrupted = True
             self.log.missing("window", ENDED_EARLY)
         self.window.close("user-profiler")
 

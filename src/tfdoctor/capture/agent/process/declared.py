@@ -34,7 +34,6 @@ class Model(Protocol):
     name: str
     steps_per_execution: int
     train_function: Callable[..., object]
-    test_function: Callable[..., object]
 
     def _flatten_layers(self) -> Sequence[KerasLayer]: ...
 
@@ -87,7 +86,6 @@ class AgentPlan(TypedDict, total=False):
     seconds: float | None
     stop_after: bool
     trace: bool  # False: no window opens
-    watch_s: float
     trial: TrialPlan | None  # times steps and traces none
     variant: VariantPlan  # of a trial
     changed: Mapping[str, str]  # file: the file with the text to read in its place

@@ -100,17 +100,25 @@ class Journal:
             return
         with self.lock:
             try:
-                temporary = os.path.join(self.out, "agent.json.tmp")
                 if "argv" not in self.state:
                     from .masking import masked  # takes 10 ms of CPU to import, few processes need it
 
                     words = getattr(sys, "orig_argv", None) or getattr(sys, "argv", [])
                     self.state["argv"] = masked(list(words))
-                with io.open(temporary, "w", encoding="utf-8") as file:
-                    json.dump(self.state, file)
-                os.replace(temporary, os.path.join(self.out, "agent.json"))
+                replace(os.path.join(self.out, "agent.json"), json.dumps(self.state).encode())
             except OSError as error:  # the folder is gone or full: a later write may note it
                 self.fault("journal", error)
+
+
+def replace(path: str, content: bytes) -> None:
+    """Write a file in place of what it was, so that a run that is killed leaves one of the two.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with io.open(f"{path}.tmp", "wb") as file:
+        file.write(content)
+    os.replace(f"{path}.tmp", path)
 
 
 def _is_of_handler(error: Exception) -> bool:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Kept by TensorFlow as `_<name>` on its dataset objects.
 PARAMETERS = (
-    *("num_parallel_calls", "buffer_size", "batch_size", "drop_remainder", "cycle_length", "block_length"),
-    *("deterministic", "reshuffle_each_iteration", "count", "compression_type"),
+    *("num_parallel_calls", "buffer_size", "batch_size", "drop_remainder"),
+    *("reshuffle_each_iteration", "count", "compression_type"),
 )
 UNKNOWN: Made = (None, "", ())  # Of a dataset that nobody saw being made
 UNCOUNTED = -2  # tf.data's cardinality of what it cannot count
@@ -148,8 +148,14 @@ def _function(wrapper: DatasetFunction) -> dict[str, object]:
         "at": defined_at(function),
         "python": bool(types & PYTHON_OPS),
         "types": sorted(types),
-        "stateful": sorted(name for name in types if tensorflow_api.is_stateful(name)),
+        "stateful": sorted(filter(_is_stateful, types)),
     }
+
+
+def _is_stateful(type_name: str) -> bool:
+    """Say whether an operation of a type has state, or is unknown."""
+    known = tensorflow_api.of_tensorflow("framework.op_def_registry").get(type_name)
+    return known is None or bool(known.is_stateful)
 
 
 def batch_of(dataset: TfDataset | None) -> Value | None:

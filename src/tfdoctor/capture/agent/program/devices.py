@@ -56,7 +56,6 @@ def describe(config: Foreign) -> dict[str, object]:
     described = {
         "registered": len(gpus),
         "cuda": build.get("is_cuda_build"),
-        "rocm": build.get("is_rocm_build"),
         "targets": list(build.get("cuda_compute_capabilities") or ()),
     }
     if gpus:

@@ -6,10 +6,10 @@ import itertools
 import sys
 import weakref
 
-from ..process import tensorflow_api
 from ..process.journal import guarded
 from ..process.objects import leaves
 from ..process.stack import user_file, user_frame
+from ..process.tensorflow_api import of_tensorflow, on_host
 from . import sequences
 
 TYPE_CHECKING = False
@@ -203,30 +203,33 @@ class Given:
         """
         if k != 1 or calls <= 1:
             return False
-        specs = tensorflow_api.flat_specs(getattr(iterator, "element_spec", None))
+        tensorflow: Foreign = sys.modules["tensorflow"]
+        specs = tensorflow.nest.flatten(getattr(iterator, "element_spec", None))
+        plain = bool(specs) and all(isinstance(spec, tensorflow.TensorSpec) for spec in specs)
         device = getattr(getattr(iterator, "_iterator_resource", None), "device", "")
-        on_host = device.rpartition("device:")[2].startswith("CPU")
-        return on_host and bool(specs) and self.wants(specs)
+        near = device.rpartition("device:")[2].startswith("CPU")
+        return near and plain and self.wants(specs)
 
     @guarded("batches of fit")
     def _prepared(self, source: Foreign) -> tuple[Callable[[object], object], type[Exception]]:
         """Prepare all that may fail before the batch is taken; return what makes an iterator over it."""
-        ops, kind, structure, end = tensorflow_api.iterator_parts()
+        ops, structure = of_tensorflow("ops.gen_dataset_ops"), of_tensorflow("data.util.structure")
+        kind = of_tensorflow("data.ops.iterator_ops").OwnedIterator
         spec = source.element_spec
         shapes = structure.get_flat_tensor_shapes(spec)
-        with tensorflow_api.on_host():
+        with on_host():
             resource = ops.anonymous_iterator_v3(
                 output_types=structure.get_flat_tensor_types(spec), output_shapes=shapes
             )
 
         def single(batch: object) -> object:
-            with tensorflow_api.on_host():
+            with on_host():
                 tensors = structure.to_tensor_list(spec, batch)
                 dataset = ops.tensor_dataset(components=tensors, output_shapes=shapes)
                 ops.make_iterator(dataset, resource)
             return kind(components=[resource], element_spec=spec)
 
-        return single, end
+        return single, of_tensorflow("framework.errors").OutOfRangeError
 
     @guarded("batches of fit")
     def _over(self, single: Callable[[object], object], batch: object) -> object:

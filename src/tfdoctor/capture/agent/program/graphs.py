@@ -20,17 +20,10 @@ if TYPE_CHECKING:
 
     Traced = tuple[tuple[Line, ...], bool, tuple[str, str] | None]
 
-# What the cost of an operation depends on, besides its shapes.
-ATTRIBUTES = frozenset(
-    (
-        *("DstT", "SrcT", "T", "adj_x", "adj_y", "data_format", "dilations", "epsilon", "equation"),
-        *("explicit_paddings", "is_training", "ksize", "padding", "ratio", "strides"),
-        *("transpose_a", "transpose_b"),
-    )
-)
+# What the cost of an operation depends on, besides its shapes (`tfdoctor.recording.program.Attributes`).
+ATTRIBUTES = frozenset(("adj_x", "data_format", "equation", "ratio", "strides", "transpose_a"))
 # Of an operation's type: which of them it has, and whether it may return other results for equal inputs.
 _known: dict[str, tuple[list[str], bool]] = {}
-_types: dict[int, object] = {}  # The names of the data types by their numbers
 # Operations that return the same until their variable is written.
 READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd"})
 FIELDS_OF_GRAPH = ("name", "input", "experimental_debug_info")  # What says where an operation is,
@@ -116,7 +109,7 @@ def _operation(
     layer = owner(op.name)
     is_long = op.type == "Const" and (op.outputs[0].shape.num_elements() or 0) > LONGEST_CONSTANT
     node = None if is_long else op.node_def
-    attributes = {name: _attribute(op, node, name) for name in wanted}
+    attributes = {name: _plain(op.get_attr(name)) for name in wanted}
     number = number_of(op) if op.type == "Const" else None
     described: dict[str, object] = {
         "name": op.name,
@@ -153,19 +146,6 @@ def _tensor(tensor: Tensor) -> list[object]:
     return [tensor.dtype.name, None if shape.rank is None else shape.as_list()]
 
 
-def _attribute(op: GraphOperation, node: Foreign, name: str) -> object:
-    """Return one attribute; of its node, which has all at once, where that needs nothing of TensorFlow to read."""
-    value = node.attr[name] if node is not None and name in node.attr else None
-    kind = None if value is None else value.WhichOneof("value")
-    if value is None or kind not in {"type", "b", "i", "f", "s"}:
-        return _plain(op.get_attr(name))
-    if kind != "type":
-        return _plain(getattr(value, kind))
-    if value.type not in _types:
-        _types[value.type] = _plain(op.get_attr(name))
-    return _types[value.type]
-
-
 def number_of(op: GraphOperation) -> float | str | None:
     """Return the value of a constant that is one number: an exponent of 2 makes a square.
 
@@ -180,11 +160,7 @@ def number_of(op: GraphOperation) -> float | str | None:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, (bool, int, float, str)) else getattr(value, "name", str(value))
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _origin(frames: Sequence[TracedFrame]) -> tuple[str, str] | None:

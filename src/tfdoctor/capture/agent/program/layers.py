@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     Entry = tuple[Callable[[], KerasLayer | None], Line | None]  # a weak reference, and the line
 
 
-LONGEST = 16  # Longer lists in a layer's config are data (vocabularies), not settings
 CUDNN_LAYERS = frozenset(("LSTM", "GRU"))  # Keras' classes that cuDNN computes where their arguments let it
 # The arguments that decide whether it does: plain values, and functions, of which the name counts.
 RECURRENT = ("recurrent_dropout", "unroll", "use_bias", "reset_after", "use_cudnn")
@@ -67,33 +64,22 @@ class Layers:
         return next((name for name in reversed(segments) if name in self.names), None)
 
     def describe(self) -> list[dict[str, object]]:
-        """Return the name, class, types, weights and line of each layer."""
+        """Return the name, class, type and line of each layer."""
         return [_layer(layer, line) for layer, line in self.entries]
 
 
 def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
-    kind, trainable = type(layer), getattr(layer, "trainable", None)
+    kind, trainable, axis = type(layer), getattr(layer, "trainable", None), getattr(layer, "axis", None)
     return {
         "name": layer.name,
         "class": kind.__name__,
         "module": kind.__module__,
-        "path": getattr(layer, "path", None),
-        "config": _config(layer),
+        "config": {"axis": axis if isinstance(axis, (int, list, tuple)) else None},
         "recurrent": _recurrent(layer),
         "masks": kind.__name__ == "Masking" or getattr(layer, "mask_zero", False) is True,
-        "policy": getattr(getattr(layer, "dtype_policy", None), "name", None),
         "compute_dtype": getattr(layer, "compute_dtype", None),
-        "variable_dtype": getattr(layer, "variable_dtype", None),
         # As the script has set it:
         "trainable": trainable if isinstance(trainable, bool) else None,
-        "weights": [
-            {
-                "name": weight.name,
-                "shape": list(weight.shape) if weight.shape is not None else None,
-                "dtype": str(weight.dtype),
-            }
-            for weight in getattr(layer, "_trainable_variables", [])
-        ],
         "at": line,
     }
 
@@ -102,25 +88,7 @@ def _recurrent(layer: KerasLayer) -> dict[str, object] | None:
     """Return the arguments that decide whether cuDNN computes a layer; None for other layers."""
     if not CUDNN_LAYERS & {base.__name__ for base in type(layer).__mro__}:
         return None
-    plain = {name: value for name in RECURRENT if _simple(value := getattr(layer, name, None))}
+    given = {name: getattr(layer, name, None) for name in RECURRENT}
+    plain = {name: value for name, value in given.items() if isinstance(value, (bool, int, float, str))}
     functions = ((name, getattr(layer, name, None)) for name in FUNCTIONS)
     return plain | {name: str(getattr(f, "__name__", type(f).__name__)) if f else None for name, f in functions}
-
-
-def _config(layer: KerasLayer) -> dict[str, object]:
-    """Return the simple values of a layer's config; models say nothing that their layers do not."""
-    if hasattr(layer, "layers"):
-        return {}
-    try:
-        config = layer.get_config()
-    except Exception:  # many users' layers have none, and Keras says so with various errors
-        return {}
-    return {key: value for key, value in config.items() if _simple(value)}
-
-
-def _simple(value: object) -> bool:
-    if isinstance(value, (list, tuple)):
-        return len(value) <= LONGEST and all(_simple(item) for item in value)
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return value is None or isinstance(value, (bool, int, str))

@@ -8,7 +8,7 @@ import sys
 
 from ..process.all_threads import collector
 from ..process.budget import CaptureBudget
-from ..process.journal import quietly
+from ..process.journal import quietly, replace
 from ..process.kept import io, json, os, time
 from ..process.objects import alive
 from . import datasets, graphs, settings
@@ -123,12 +123,9 @@ class ProgramFile:
             return
         program["python"] = self._part("stack samples", self.python) or {}
         program["sources"], program["lines"] = _sources(program)
-        path = os.path.join(self.registry.log.out, "program.json.gz")
         # In one piece: what writes to a file bit by bit is ten times slower, and training waits.
         text = json.dumps(program, separators=(",", ":"), default=str)
-        with gzip.open(path + ".tmp", "wb", compresslevel=4) as file:
-            file.write(text.encode("utf-8"))
-        os.replace(path + ".tmp", path)
+        replace(os.path.join(self.registry.log.out, "program.json.gz"), gzip.compress(text.encode("utf-8"), 4))
 
     def _graphs(self, layers: Layers, stages: Sequence[TfDataset]) -> list[dict[str, object]]:
         registry = self.registry

@@ -107,7 +107,7 @@ class Registry:
         """A layer got a name scope of a graph: TensorFlow numbers them as they come."""
         if scope.caller is None or self.written or tensorflow_api.context().executing_eagerly():
             return
-        graph = tensorflow_api.default_graph()()
+        graph = tensorflow_api.of_tensorflow("framework.ops").get_default_graph()
         if graph not in self.scopes:
             self.scopes[graph] = {}
         self.scopes[graph][graph.get_name_scope()] = scope.caller.name

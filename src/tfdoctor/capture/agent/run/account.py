@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from ..process.journal import replace
 from ..process.kept import io, json, os
 from .counters import Counters
 from .stacks import Stacks
@@ -102,9 +103,8 @@ class Buckets:
                 "start": self.seconds(began),
                 "end": self.seconds(now),
                 "open": True,
-                **told,
             }
-            for place, began, told in list(self.clock.open)
+            for place, began in list(self.clock.open)
         ]
 
 
@@ -159,10 +159,7 @@ class LogFile:
         Raises:
             OSError: the file cannot be written.
         """
-        temporary = f"{self.now}.tmp"
-        with io.open(temporary, "wb") as file:
-            file.write("".join(map(_text, lines)).encode())
-        os.replace(temporary, self.now)
+        replace(self.now, "".join(map(_text, lines)).encode())
 
     def settle(self) -> None:
         """All is over: nothing is left to be replaced."""

@@ -1,7 +1,7 @@
 """The clock of the account: which call is under way on the thread that it follows, and the time in each.
 
-It follows the main thread, the first other one that trains, or one that traces while the followed one waits. Only
-that thread changes the clock, so that no lock is needed; another one reads it by `CallClock.read`.
+It follows the main thread, or the first other one that trains. Only that thread changes the clock, so that no lock
+is needed; another one reads it by `CallClock.read`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     # What was under way before a call, when it began, and the call itself:
     Entered = tuple[CallSite, int, CallSite]
 
-    # A thread, whether it has trained, what it was in, and when another one was followed instead:
-    Lent = tuple[int, bool, CallSite, int]
-
 MOST_TRACES = 5000
 MOST_SPANS = 4000  # Calls that are told one by one; later ones only where they take long
 LONG_NS = 1_000_000_000
@@ -56,7 +53,7 @@ class CallClock:
         # The rest.
         *("training", "testing", "kept", "spans", "traces", "open", "told", "told_traces"),
         *("dropped", "arguments", "following", "trace_began", "graph_size", "graph", "functions"),
-        *("failed", "began", "owner", "lent", "tracing", "moves_at"),
+        *("began", "owner", "moves_at"),
         *("trained_at", "tested", "stepped", "since_step"),
     )
 
@@ -74,12 +71,10 @@ class CallClock:
         self.totals: dict[CallSite, int] = {}  # ns
         self.entered: dict[CallSite, int] = {}  # times
         self.spans: collections.deque[dict[str, object]] = collections.deque()  # told alone
-        self.open: list[tuple[CallSite, int, dict[str, object]]] = []
+        self.open: list[tuple[CallSite, int]] = []  # epochs, since when
         self.told = self.dropped = 0
         self.first, self.profiled = True, False  # the next step is the first one of a pass over the data
         self.running: bool = False  # a call that trains is under way
-        # An exception's id, and the innermost call it left:
-        self.failed: tuple[int, CallSite] | None = None
         self.began = time.perf_counter_ns()
         # The call whose time runs, and since when; None while that changes:
         self.now: tuple[CallSite, int] | None = (self.places.script, self.began)
@@ -97,8 +92,6 @@ class CallClock:
         self.tested: dict[CallSite, int] = {}  # calls at such lines that do not
         self.since_step = 0, 0  # steps at the last such call, and how many came since the step
         self.following = threads.allocate_lock()
-        self.lent: Lent | None = None  # to another thread, which traces while this one waits
-        self.tracing: list[TracedElsewhere] = []  # in threads that are not followed
         self.moves_at = 0  # ns from which another thread may be followed instead of a waiting one
         self.follow(thread)  # last: from here on, other threads may ask
 
@@ -143,8 +136,7 @@ class CallClock:
             before = epoch_of(before)
         # An exception has ended the epoch of a fit that is open still:
         while self.open and self.open[-1][0].parent is place:
-            epoch, epoch_began, number = self.open.pop()
-            self.tell(epoch, epoch_began, time.perf_counter_ns(), number)
+            self.tell(*self.open.pop(), time.perf_counter_ns())
         now = self.switch(before)
         if before.kind in WITHIN_LOOP:
             self.steps.apart += now - began
@@ -174,22 +166,6 @@ class CallClock:
             if parent.kind not in (FIT, EPOCH):
                 self.switch(parent)
         self.steps.passes_over()
-
-    def fails(self, error: BaseException, place: CallSite) -> None:
-        """An exception leaves a call; of those that one leaves, the innermost says where it came from."""
-        self.repeats.settle()
-        if self.failed is None or self.failed[0] != id(error):
-            self.failed = id(error), place
-
-    def ended_in(self, error: BaseException | None) -> CallSite:
-        """Return the call that the exception has left that ends the run; the one under way without."""
-        failed, seen = self.failed, set[int]()
-        while error is not None and id(error) not in seen:
-            if failed is not None and failed[0] == id(error):
-                return failed[1]
-            seen.add(id(error))
-            error = error.__cause__ or error.__context__
-        return self.current
 
     # Calls of tf.functions
 
@@ -230,9 +206,9 @@ class CallClock:
         if now.kind == TEST and entered[0].kind == BETWEEN:
             self.steps.apart += ended - entered[1]
 
-    def function_fails(self, error: BaseException, *, part: bool) -> None:
+    def function_fails(self, *, part: bool) -> None:
         """An exception leaves it, which may be part of a step of Keras."""
-        self.fails(error, self.current)
+        self.repeats.settle()
         if self.trained is not None:
             self.steps.retract()
         if not part:
@@ -314,10 +290,10 @@ class CallClock:
         """A call that trains begins, on any thread; None where it is part of another one, or not of the account."""
         return self.step_begins(frame, source, k) if self.adopt() and not self.running else None
 
-    def step_fails(self, outer: CallSite | None, error: BaseException, *, part: bool) -> None:
+    def step_fails(self, outer: CallSite | None, *, part: bool) -> None:
         """An exception ends it: it is none. It may be part of another one."""
         if outer is not None:
-            self.fails(error, self.current)
+            self.repeats.settle()
             self.steps.retract()
         if not part and self.ours():
             self.abandon()
@@ -325,7 +301,7 @@ class CallClock:
     def step_is_over(self, outer: CallSite | None, error: BaseException | None, *, part: bool) -> None:
         """It is over, if it was one."""
         if error is not None:
-            self.step_fails(outer, error, part=part)
+            self.step_fails(outer, part=part)
         if outer is not None:
             self.step_ends(outer)
 
@@ -368,7 +344,7 @@ class CallClock:
 
     # Epochs of fit
 
-    def epoch_begins(self, number: int) -> None:
+    def epoch_begins(self) -> None:
         """An epoch of fit begins."""
         self.repeats.settle()
         fit = self._fit()
@@ -378,7 +354,7 @@ class CallClock:
         self.steps.passes_over()
         epoch = self.places.of(EPOCH, fit.at, "", fit)
         self.entered[epoch] = self.entered.get(epoch, 0) + 1
-        self.open.append((epoch, self.switch(epoch), {"number": number}))
+        self.open.append((epoch, self.switch(epoch)))
 
     def steps_over(self) -> None:
         """The steps of an epoch are over: what comes now is its end."""
@@ -392,8 +368,7 @@ class CallClock:
         fit = self._fit()
         if fit is None or not self.open:
             return
-        epoch, began, told = self.open.pop()
-        self.tell(epoch, began, self.switch(fit), told)
+        self.tell(*self.open.pop(), self.switch(fit))
 
     def _fit(self) -> CallSite | None:
         """Return the fit that is under way, where nothing but its epochs is within it."""
@@ -455,7 +430,7 @@ class CallClock:
         if not self.trains and self.current is self.places.script:
             return True
         now = time.perf_counter_ns()
-        if now < self.moves_at or self.lent is not None:
+        if now < self.moves_at:
             return False
         self.moves_at = now + MOVES_NS
         return self.rests() and waits_now(self.thread)
@@ -474,42 +449,13 @@ class CallClock:
         self.switch(self.places.script)
         self.follow(thread)
 
-    def lend(self, thread: int, name: str, at: Line | None) -> Lent | None:
-        """Follow a thread that traces while the one that is followed waits; None where that does not."""
-        with self.following:
-            followed = self.thread
-            if followed is None or self.lent is not None or not self.rests() or not waits_now(followed):
-                return None
-            before, trains, script = self.current, self.trains, self.places.script
-            self.follow(thread)
-            self.inside = 1  # what it traces within are parts of it
-            place = self.places.of(TRACE, at, name, script)
-            self.entered[place] = self.entered.get(place, 0) + 1
-            self.lent = followed, trains, before, self.switch(place)
-            return self.lent
-
-    def take_back(self, lent: Lent | None = None) -> None:
-        """Follow the thread again that waited, and goes on; of what was lent like this, if that is given."""
-        with self.following:
-            if self.lent is None or (lent is not None and lent is not self.lent):
-                return
-            thread, trains, before, began = self.lent
-            ended, self.lent = self.switch(before), None
-            if before.kind == BETWEEN:
-                self.steps.apart += ended - began
-            self.inside = 0
-            self.follow(thread)
-            self.trains = trains
-
     def follow(self, thread: int) -> None:
         """Follow a thread, which has not trained yet."""
         self.owner = started().get(thread)
         self.thread, self.trains = thread, False
 
     def look_after_thread(self) -> None:
-        """Follow the thread that goes on: the main one where the one that trained has ended, one that waited."""
-        if self.lent is not None and self.lent[0] == threads.get_ident():
-            self.take_back()
+        """Follow the main thread where the one that trained has ended."""
         if not self._is_over():
             return
         main = main_thread()
@@ -517,7 +463,6 @@ class CallClock:
             return
         with self.following:
             if self.thread is not None and self._is_over():
-                self.lent = None
                 self._move(main)
 
     def follows(self) -> bool:
@@ -527,45 +472,9 @@ class CallClock:
         self.look_after_thread()
         return self.ours()
 
-    def sampled(self) -> None:
-        """Look at who waits and who traces: a sample is taken."""
-        if self.lent is not None and not waits_now(self.lent[0]):
-            self.take_back()
-        for trace in list(self.tracing):
-            trace.begin()
-
     def _is_over(self) -> bool:
         """Say whether the thread that the account follows has ended: another one may have got its number."""
         return self.thread != main_thread() and started().get(self.thread or 0) is not self.owner
-
-
-class TracedElsewhere:
-    """A thread that is not followed traces a function, while the one that is followed may wait for that.
-
-    It is followed from when the other one waits, at once or later, until that goes on or the function is traced:
-    training makes the account follow a thread, but a function trains only once it is traced, which may take longer.
-    """
-
-    def __init__(self, clock: CallClock, name: str, at: Line | None) -> None:
-        self.clock, self.name, self.at = clock, name, at
-        self.thread = threads.get_ident()
-        self.lent: Lent | None = None
-
-    def begins(self) -> None:
-        """The function is traced from now on."""
-        self.clock.tracing.append(self)
-        self.begin()
-
-    def begin(self) -> None:
-        """Have this thread followed, where the other one waits; also from the thread that samples."""
-        self.lent = self.clock.lend(self.thread, self.name, self.at) or self.lent
-
-    def ends(self, *_: object) -> None:
-        """It is traced."""
-        if self in self.clock.tracing:
-            self.clock.tracing.remove(self)
-            if self.lent is not None:
-                self.clock.take_back(self.lent)
 
 
 def epoch_of(place: CallSite) -> CallSite:

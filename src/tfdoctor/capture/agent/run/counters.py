@@ -7,8 +7,8 @@ import itertools
 import sys
 from collections import _count_elements  # type: ignore[attr-defined]  # what Counter uses
 
-from ..process.kept import io, os, time
-from .waiting import children
+from ..process.kept import os, time
+from .waiting import children, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,8 +124,7 @@ def named(types: Mapping[type, int]) -> dict[str, int]:
 
 def _pages(column: int) -> int:
     """Return the resident memory of this process (1), or all that it may write (5), in bytes."""
-    with io.open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[column]) * PAGE
+    return int(told("/proc/self/statm").split()[column]) * PAGE
 
 
 def _device() -> int | None:

@@ -73,11 +73,8 @@ class Phases:
 
         return enter
 
-    def _over(self, call: tuple[Entered, dict[str, object] | None], _: object, error: BaseException | None) -> None:
-        entered, told = call
-        if error is not None:
-            self.clock.fails(error, entered[2])
-        self.clock.leave(entered, told)
+    def _over(self, call: tuple[Entered, dict[str, object] | None], _: object, __: object) -> None:
+        self.clock.leave(*call)
 
     def _told(self, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> dict[str, object]:
         """Return which model is called, and with how many examples and batches, as far as the arguments tell."""
@@ -115,9 +112,9 @@ class Phases:
 
     # Epochs of fit
 
-    def _epoch_begins(self, _: Held, args: Args, kwargs: Kwargs, __: object) -> None:
+    def _epoch_begins(self, *_: object) -> None:
         if self.clock.ours():
-            self.clock.epoch_begins(int(args[1] if len(args) > 1 else kwargs["epoch"]))
+            self.clock.epoch_begins()
 
     def _epoch_ends(self, held: Held, _: Args, __: Kwargs, ___: object) -> None:
         if self.clock.ours():

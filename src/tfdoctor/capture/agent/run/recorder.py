@@ -203,8 +203,7 @@ class RunRecorder:
         self.active = False
         ended = self._stop(LAST_S)
         clock, buckets = self.clock, self.buckets
-        now, place = time.perf_counter_ns(), clock.ended_in(error)
-        clock.thread = None
+        now, clock.thread = time.perf_counter_ns(), None
         clock.repeats.settle()
         clock.steps.passes_over()
         if buckets is None or not ended or self._waits(now):
@@ -212,7 +211,7 @@ class RunRecorder:
         self._look_for_frameworks()
         self._write(now, last=True)
         dropped = [{"kind": "dropped", "dropped": clock.dropped}] if clock.dropped else []
-        end = {"kind": "end", "end": buckets.seconds(now), "call": place.number}
+        end = {"kind": "end", "end": buckets.seconds(now)}
         file = self._open()
         file.append([*dropped, {**end, **_of_end(error)}])
         file.settle()

@@ -62,7 +62,7 @@ class SampledStack:
         *_, callback = "", *callbacks_in(frame)  # the outermost: it is what fit was given
         named = ""  # what the line calls, where no frame of the stack says it
         if work == IMPORTING:
-            named = imported(frame)
+            named = imported(frame) or ""
         elif stack.calls is None:
             named = compiled_call(frame)
         looped = clock.training.hold(frame)
@@ -120,7 +120,6 @@ class Stacks:
         """See where the thread is at a moment; the sample stands for so many ns."""
         clock = self.clock
         clock.look_after_thread()
-        clock.sampled()
         if self.loops != self._loops():
             self.forget()
         seen, again = self._seen(clock.thread)
@@ -263,7 +262,7 @@ def calls_model(frame: FrameType | None) -> FrameType | None:
 
 def work_of(frame: FrameType | None) -> str:
     """Return what a stack is doing, the innermost frame first."""
-    if _imports(frame):
+    if imported(frame) is not None:
         return IMPORTING
     best = len(WORK)
     for at in outward(frame):
@@ -282,22 +281,13 @@ def _place(module: str, function: str) -> int:
     return len(WORK)
 
 
-def _imports(frame: FrameType | None) -> bool:
-    """Say whether a stack imports a module that is not the user's: below their innermost line Python imports."""
+def imported(frame: FrameType | None) -> str | None:
+    """Return the module that the user's innermost line imports, "" where unknown; None where it imports none."""
+    found: str | None = None
     for at in outward(frame):
         if at.f_code.co_filename.startswith(IMPORT_SYSTEM):
-            return True
-        if user_file(at.f_code.co_filename) is not None:
-            return False
-    return False
-
-
-def imported(frame: FrameType | None) -> str:
-    """Return the module that the user's innermost line imports; "" is unknown."""
-    found = ""
-    for at in outward(frame):
-        if user_file(at.f_code.co_filename) is not None:
+            found = found or ""
+            found = str(at.f_locals.get("name", found)) if at.f_code.co_name == "_find_and_load" else found
+        elif user_file(at.f_code.co_filename) is not None:
             break
-        if at.f_code.co_name == "_find_and_load":
-            found = str(at.f_locals.get("name", found))
     return found

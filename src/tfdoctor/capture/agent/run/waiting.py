@@ -75,14 +75,19 @@ class CPUTimes:
         return max(self.spent.values(), default=0) <= self.least
 
 
+def told(path: str) -> bytes:
+    """Return what a file of Linux says; nothing where it is not there, as on another system."""
+    try:
+        with io.open(path, "rb") as file:
+            content: bytes = file.read()
+            return content
+    except OSError:
+        return b""
+
+
 def worked_ns(number: int | None) -> int:
     """Return how long a thread has run, or waited for a core, by its number in Linux; 0 is unknown."""
-    try:
-        with io.open(f"/proc/self/task/{number}/schedstat", "rb") as file:
-            ran, waited, *_ = file.read().split()
-            return int(ran) + int(waited)
-    except (OSError, ValueError):  # it has ended, or this is another system
-        return 0
+    return sum(map(int, told(f"/proc/self/task/{number}/schedstat").split()[:2]))
 
 
 def has_children() -> bool:
@@ -98,18 +103,10 @@ def children() -> int:
     """Return how many processes run that the threads of this one have started."""
     found: list[bytes] = []
     for thread in list(started().values()):
-        try:
-            with io.open(f"/proc/self/task/{thread.native_id}/children", "rb") as file:
-                found += file.read().split()
-        except OSError:  # it has ended: its children are another thread's
-            continue
+        found += told(f"/proc/self/task/{thread.native_id}/children").split()  # of an ended one they are another's
     return sum(_runs(int(child)) for child in found)
 
 
 def _runs(child: int) -> bool:
     """Say whether a process has not ended; one that has is there until its parent has asked for its code."""
-    try:
-        with io.open(f"/proc/{child}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] != b"Z"
-    except OSError:
-        return False
+    return told(f"/proc/{child}/stat").rpartition(b")")[2].split()[:1] not in ([], [b"Z"])

@@ -1,4 +1,4 @@
-"""Recording a process in its whole life, from before its script begins."""
+"""Recording a process in its whole life, from before its script begins, and its forks, each as a worker."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import importlib
 import os as scripts_os
 import sys
 
-from ..process.kept import io, os, time
-from .forks import Forks
-from .recorder import RunRecorder
+from ..process.journal import Journal, quietly
+from ..process.kept import os, time
+from .recorder import FORK, RunRecorder
+from .waiting import told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ..process.declared import AgentPlan
-    from ..process.journal import Journal
 
 START_TIME = 19  # Where /proc/PID/stat has the start of the process, after its name: field 22
 
@@ -63,12 +63,40 @@ def _end(forks: Forks) -> None:
 
 def _started_ns() -> int | None:
     """Return when this process was started, on the monotonic clock; None where the system does not say."""
-    try:
-        with io.open("/proc/self/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        ticks = int(fields[START_TIME])
-        since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
-    except (OSError, ValueError, IndexError, AttributeError):
+    fields = told("/proc/self/stat").rpartition(b")")[2].split()
+    if len(fields) <= START_TIME:
         return None
-    age = since_boot - ticks / os.sysconf("SC_CLK_TCK")
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[START_TIME]) / os.sysconf("SC_CLK_TCK")
     return time.perf_counter_ns() - int(max(0.0, age) * 1e9)
+
+
+class Forks:
+    """The recorder of this process, which is another one in each fork; the hooks know nothing of that."""
+
+    def __init__(self, recorder: RunRecorder) -> None:
+        self.family = recorder.family
+
+    def watch(self) -> None:
+        """Take part in the forks that the process makes, and that these make."""
+        os.register_at_fork(
+            before=lambda: self.family[0].before_fork(),  # noqa: PLW0108 - of the one by then
+            after_in_parent=lambda: self.family[0].after_fork_in_parent(),  # noqa: PLW0108 - same
+            after_in_child=self.forked,
+        )
+
+    def forked(self) -> None:
+        """This is a fork: record it, unless what made it is not recorded itself, or only once it trains."""
+        parent = self.family[0]
+        follows = parent.active and (parent.how or not parent.waits) and parent.log.processes
+        parent.after_fork_in_child()
+        if follows:
+            quietly("fork", parent.log)(self._begin)(parent.log.processes)
+
+    def _begin(self, processes: str | None) -> None:
+        recorder = RunRecorder(Journal(processes=processes))
+        recorder.family, self.family[:] = self.family, [recorder]
+        recorder.begin(how=FORK)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """This process ends, whichever it is."""
+        self.family[0].end(error)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import array
 
-from ..process.journal import guarded
-from ..process.kept import io, json, os, time
+from ..process.journal import guarded, replace
+from ..process.kept import json, os, time
 from ..program import training_state
 from ..window.steps import StepKind
 from ..window.window import DONE
@@ -178,16 +178,11 @@ class StepTiming:
 
     @guarded("times")
     def _write(self) -> None:
-        path = os.path.join(self.log.out, TIMING)
-        with io.open(path + ".tmp", "w", encoding="utf-8") as file:
-            json.dump(
-                {
-                    "enough": self.ended_it,
-                    "loops": [self._loop(source) for source in self.times],
-                    "finite": self.finite,
-                    "settings": self.settings.summary(),
-                    "without": self.without.summary() if self.without else None,
-                },
-                file,
-            )
-        os.replace(path + ".tmp", path)  # the run may be killed meanwhile
+        found = {
+            "enough": self.ended_it,
+            "loops": [self._loop(source) for source in self.times],
+            "finite": self.finite,
+            "settings": self.settings.summary(),
+            "without": self.without.summary() if self.without else None,
+        }
+        replace(os.path.join(self.log.out, TIMING), json.dumps(found).encode())

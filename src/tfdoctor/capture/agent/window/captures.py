@@ -10,7 +10,8 @@ import contextlib
 import sys
 
 from ..process import tensorflow_api
-from ..process.kept import io, os, time
+from ..process.kept import os, time
+from ..run.waiting import told
 from . import collectives
 
 TYPE_CHECKING = False
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 TRACES = os.path.join("plugins", "profile", "*", "*.xplane.pb")
 
-OURS, USERS = "tfdoctor", "user"  # Whose profiler recorded a window
 # A loop that has not stepped for so long, and for so many of its longest steps, was left.
 IDLE_S, IDLE_STEPS = 10.0, 10
 # What all threads of the process have read since it began, as Linux counts it; files, pipes and sockets alike.
@@ -66,7 +66,6 @@ class Capture:
             "first_step": 0,
             "calls": 0,
             "source": source.kind.value if source else "time",
-            "profiler": OURS,
             "at": source.at if source else None,
             "started_unix_ns": time.time_ns(),
             "stopped_unix_ns": None,
@@ -76,7 +75,7 @@ class Capture:
             "read_calls": None,
         }
         self.read_before = read_so_far()
-        self.trace = tensorflow_api.trace_class()
+        self.trace: Callable[..., TraceMarker] = tensorflow_api.of_tensorflow("profiler.trace").Trace
         self.unnumbered = collectives.Unnumbered()
         self.logdir = ""  # of the user's own profiler
         self.began = time.time()
@@ -89,7 +88,6 @@ class Capture:
     def borrow(self, logdir: str | os.PathLike[str]) -> None:
         """The user's profiler is running, and writes to a folder."""
         self.logdir = os.path.abspath(os.fspath(logdir))
-        self.record["profiler"] = USERS
 
     def profile(self) -> None:
         """Start a profiler of ours.
@@ -111,12 +109,12 @@ class Capture:
                 self.api.stop(save=False)
             raise
 
-    def marker(self, number: int, k: int, name: str = "train") -> TraceMarker:
+    def marker(self, number: int, k: int) -> TraceMarker:
         """Open the marker of a call: `_r` makes it a root, which is what the analysers ask for.
 
         TensorFlow joins keywords to such a text itself, in twice the time.
         """
-        return self.trace(f"{name}#step_num={number},_r=1,steps={k}#")
+        return self.trace(f"train#step_num={number},_r=1,steps={k}#")
 
     def sampled(self, number: int, k: int) -> TraceMarker:
         """Open the marker of a call that is sampled and not measured: no analyser takes it for a step."""
@@ -211,12 +209,9 @@ def _traces(folder: str) -> list[str]:
 
 def read_so_far() -> tuple[int, int] | None:
     """Return the bytes and the calls of all reads so far; None where the system does not count them."""
-    try:
-        with io.open(COUNTERS, encoding="ascii") as lines:
-            values = dict(line.split(":", 1) for line in lines)
-        return int(values["rchar"]), int(values["syscr"])
-    except (OSError, KeyError, ValueError):  # not Linux, or a kernel without these counters
-        return None
+    values = dict(line.split(b":", 1) for line in told(COUNTERS).splitlines())
+    # Another system, or a kernel without these counters:
+    return (int(values[b"rchar"]), int(values[b"syscr"])) if {b"rchar", b"syscr"} <= {*values} else None
 
 
 @contextlib.contextmanager

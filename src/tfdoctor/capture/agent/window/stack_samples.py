@@ -146,7 +146,6 @@ class StackSampler:
 
     def clear(self) -> None:
         """A window opens: nothing was seen yet."""
-        self.inside = 0
         self.began_ns = time.time_ns()  # the clock of the trace
         # By the code that holds the loop, and the instructions:
         self.known: dict[Instructions, tuple[Stack, str | None]] = {}
@@ -233,7 +232,6 @@ class StackSampler:
     def sample(self, thread: int, training: Training) -> None:
         """Note where a thread is at this moment."""
         inside = bool(training.running or training.depth or training.function is not None)
-        self.inside += inside
         with OtherThreads() as frames:
             frame = frames.pop(thread, None)
             frames.pop(threads.get_ident(), None)
@@ -276,7 +274,6 @@ class StackSampler:
         seen = sorted(self.places.items(), key=lambda item: -len(item[1]))
         others = sorted(self.others.items(), key=lambda item: -item[1])
         return {
-            "inside": self.inside,
             "began_unix_ns": self.began_ns,
             "places": [_shown_place(*item) for item in seen[:MOST_WRITTEN]],
             "others": [{**_shown(stack), "seen": count} for stack, count in others[:MOST_WRITTEN]],

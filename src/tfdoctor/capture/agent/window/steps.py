@@ -15,14 +15,9 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from ..process.budget import CaptureBudget
-    from ..process.declared import AgentPlan, Foreign
+    from ..process.declared import AgentPlan, Foreign, TraceMarker
     from ..process.journal import Journal
     from ..process.stack import Line
-
-    class Marker(Protocol):
-        """The span of a call in the trace."""
-
-        def __exit__(self, kind: object, error: object, trace: object) -> object: ...
 
     class StepListener(Protocol):
         """Who decides whether a call is traced: the window."""
@@ -33,7 +28,7 @@ if TYPE_CHECKING:
         def first_alarm(self) -> int:
             """Return the step at which a new source asks for the first time."""
 
-        def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
+        def arrive(self, source: StepCounter, number: int, k: int) -> TraceMarker | None:
             """A call of k steps begins; return its marker, if it is traced."""
 
         def retract(self, number: int) -> None:
@@ -105,7 +100,7 @@ class StepCounter:
         """Let a window open at this step, and announce it some calls of k steps before."""
         self.opens, self.alarm = number, max(0, number - AHEAD * k)
 
-    def begin(self, k: int) -> Marker | None:
+    def begin(self, k: int) -> TraceMarker | None:
         """A call of k steps begins; return its marker, or None outside the window."""
         number, marking = self.seen, self.marking
         if marking is not None and number < marking[0]:
@@ -121,14 +116,14 @@ class StepCounter:
             self.listener.depart()
         return marker
 
-    def _mark(self, window: Foreign, k: int) -> Marker | None:
+    def _mark(self, window: Foreign, k: int) -> TraceMarker | None:
         """Mark a call of an open window; each call of Python more would show in a step of 2 ms."""
         number = self.seen + self.discarded
         self.seen += k
         self.calls += 1
         window.calls += 1
         try:
-            marked: Marker | None = window.marker(number, k)
+            marked: TraceMarker | None = window.marker(number, k)
         except Exception as error:
             self.listener.log.fault("marker", error)
             marked = None
@@ -154,14 +149,14 @@ class StepCounter:
         self.calls += 1
         self.began, self.under_profiler = now, traced
 
-    def over(self, marker: Marker | None, k: int = 1, *, failed: bool = False) -> None:
+    def over(self, marker: TraceMarker | None, k: int = 1, *, failed: bool = False) -> None:
         """The call of this marker is over; one that failed was no step."""
         if failed:
             self.retract(marker, k)
         if marker is not None:
             marker.__exit__(None, None, None)
 
-    def retract(self, marker: Marker | None, k: int) -> None:
+    def retract(self, marker: TraceMarker | None, k: int) -> None:
         """The call that began last was no step: the data had ended."""
         self.seen -= k
         self.calls -= 1

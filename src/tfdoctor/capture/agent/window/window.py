@@ -16,18 +16,17 @@ from ..process.budget import FEWEST_CALLS, CaptureBudget
 from ..process.imports import versions
 from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
-from .captures import USERS, Capture
+from .captures import Capture
 from .collectives import UnsafeError
-from .function_traces import FunctionTraces
 from .stack_samples import StackSampler
 from .steps import MANY_ROUNDS, NEVER, OPEN_ENDED, StepCounter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable
     from contextlib import AbstractContextManager
 
-    from ..process.declared import AgentPlan, Foreign
+    from ..process.declared import AgentPlan, Foreign, TraceMarker
     from ..process.journal import Journal
     from ..process.objects import Marks, Notes
     from ..process.stack import Line
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from ..program.registry import Registry
     from .captures import ProfilerApi
     from .stack_samples import Training
-    from .steps import Marker, StepKind
+    from .steps import StepKind
 
 AFTERWARDS = 200  # Steps to count after the window, for how long they take untraced; then the hooks rest
 MOST_CAPTURES = 4  # Every window disturbs the run for a moment; a run of many short fits gets no more of them
@@ -76,7 +75,6 @@ class TraceWindow:
         self.budget = program.budget = CaptureBudget()
         self.profiler: ProfilerApi | None = None
         self.graph_marks: Notes[Marks] = {}  # what is known of traced graphs
-        self.traces = FunctionTraces(log, self.graph_marks)
         self.lock = threads.RLock()
         self.samples = StackSampler(log, registry.given)
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
@@ -104,7 +102,6 @@ class TraceWindow:
         self.kept: Capture | None = None  # the best one so far
         self.captures = self.refusals = 0
         self.lent = 0  # calls of the script's under way that have the profiler
-        self.interrupted = False  # the script's own profiler cut a window of ours short
         self.stop: int = NEVER  # the step at which to close
         self.ask_cost: int = NEVER  # the step at which to ask whether it has cost enough
         self.deadline: float | None = None  # or the time
@@ -187,7 +184,7 @@ class TraceWindow:
 
     # At each call
 
-    def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def arrive(self, source: StepCounter, number: int, k: int) -> TraceMarker | None:
         """A call of steps number … number+k-1 begins: open or close, and return its marker."""
         if self.timing is not None:
             self.timing.step(source, number, k)
@@ -199,7 +196,7 @@ class TraceWindow:
             self.log.fault("arrive", error)
             return None
 
-    def _asked(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def _asked(self, source: StepCounter, number: int, k: int) -> TraceMarker | None:
         """Open a window at this call, or prepare for one; return the marker of what is traced then."""
         if not self.wanted:
             self.quiet = True  # the account of the run has all steps
@@ -233,7 +230,7 @@ class TraceWindow:
         few = max(FEWEST_CALLS * k, 2 * self.kept.record["steps"])
         return not (self.is_bounded() and source.waits(self.budget, number, k, min(steps, few)))
 
-    def _marker(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def _marker(self, source: StepCounter, number: int, k: int) -> TraceMarker | None:
         """Return the marker of a call while the window is open; close it where it ends."""
         capture = self.capture
         if capture is None:
@@ -256,7 +253,7 @@ class TraceWindow:
             source.marking = min(self.stop, self.ask_cost), capture
         return capture.marker(number + source.discarded, k)
 
-    def _over(self, source: StepCounter, number: int, k: int, reason: str) -> Marker | None:
+    def _over(self, source: StepCounter, number: int, k: int, reason: str) -> TraceMarker | None:
         """The window has got its steps or its time: close it, or let the profiler run on for samples."""
         if reason == COST or not self.goes_on(source) or not self.samples.wanted():
             self.close(reason, number)
@@ -268,7 +265,7 @@ class TraceWindow:
         self.samples.hurry()
         return self._sampled(source, number, k)
 
-    def _sampled(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def _sampled(self, source: StepCounter, number: int, k: int) -> TraceMarker | None:
         """Return the marker of a call that is sampled and not measured; close the window after enough of them."""
         capture = self.capture
         if capture is None or source is not capture.source:
@@ -514,30 +511,12 @@ class TraceWindow:
         return {
             "source": chosen.kind.value if chosen else None,
             "at": chosen.at if chosen else None,
-            "why": self._why(capture, loops) if capture else "",
             "seen": chosen.seen if chosen else 0,
             "rounds": chosen.rounds if chosen else 0,
             "seen_all": not self.quiet,
             "candidates": [loop.summary() for loop in loops],
             "discarded": capture.discarded if capture else [],
             "untraced": chosen.untraced() if chosen else None,
-            "functions": self.traces.describe(),
             "zero_rates": self.registry.choices.zero_rates(),
             "gradients": self.registry.unused_gradients.describe(),
         }
-
-    def _why(self, capture: Capture, loops: Sequence[StepCounter]) -> str:
-        """Return why this loop was traced and no other; nothing when there was no other."""
-        record = capture.record
-        if record["profiler"] == USERS:
-            return "the script's own profiler recorded these steps: this is a copy of its trace"
-        if any(loop.outer is capture.source for loop in loops):
-            which = "one that contains the others"
-        elif record["stopped_by"] == "steps" and not record["contains_warmup"]:
-            which = f"first with all its traced steps after the warm-up ({capture.warmup} steps)"
-        else:
-            which = f"one with the most traced steps after the warm-up ({capture.warmup} steps)"
-        reasons = [f"of {len(loops)} training loops, tfdoctor traced the {which}"] if len(loops) > 1 else []
-        if self.interrupted:
-            reasons.append("an earlier trace ended early because the script started its own profiler")
-        return "; ".join(reasons)

@@ -34,12 +34,11 @@ class BatchTracing(Record):
             raise Unavailable("the versions of the libraries were not recorded")
         known = {name: NUMBER.match(text) for name, text in manifest.versions.items()}
         versions = {name: (int(m[1]), int(m[2])) for name, m in known.items() if m}
-        functions = [one for one in manifest.steps.functions if OWN.fullmatch(one.name)]
-        if not functions or manifest.steps.source != StepSource.KERAS_TRAIN_ON_BATCH:
+        functions = [one for one in (traces.functions if traces else ()) if OWN.fullmatch(one.name)]
+        log = recording.run
+        if not functions or log is None or manifest.steps.source != StepSource.KERAS_TRAIN_ON_BATCH:
             return cls(versions, manifest.versions)
+        own = {str(call.id) for call in log.calls.values() if call.name == StepSource.KERAS_TRAIN_ON_BATCH}
+        calls = sum(count for bucket in log.buckets for call, count in bucket.entered.items() if call in own)
         traced = max(functions, key=lambda one: one.tracings)
-        at = Places.of(recording)(traced.at)
-        same = (
-            one.again_ms for one in (traces.functions if traces else ()) if (one.name, one.at) == (traced.name, at)
-        )
-        return cls(versions, manifest.versions, traced.calls, traced.tracings, next(same, None), traced.name, at)
+        return cls(versions, manifest.versions, calls, traced.tracings, traced.again_ms, traced.name, traced.at)

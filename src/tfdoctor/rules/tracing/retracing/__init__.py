@@ -2,7 +2,6 @@ from tfdoctor.facts.input.training_inputs import few_lengths
 from tfdoctor.facts.phases.run_calls import TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.families.kit import *
-from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun
 
 __doc__, CODE = page(__file__)
 
@@ -34,7 +33,7 @@ class Limits(RuleLimits):
 
 def check(  # noqa: PLR0911, PLR0913, PLR0917 - the traced steps, and all facts of the run around them
     retracing: Retracing | Unavailable, breakdown: Breakdown | None, samples: StackSamples | None,
-    run: RunTracing | None, traces: RunTraces | None, phases: RunPhases | None, calls: RunCalls | None,
+    traces: RunTraces | None, phases: RunPhases | None, calls: RunCalls | None,
     limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Report functions that are retraced repeatedly, in the traced steps or over the run."""
@@ -61,8 +60,7 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the traced steps, and all facts 
         for stage, time_ms in ((Stage.HOST, retracing.host_ms), (Stage.BETWEEN, retracing.between_ms))
     )
     if whole and again:
-        changed = {one.name: one.changed for one in (run.functions if run else ())}
-        found = _over_run(again, whole, calls, changed | {one.name: one.changed for one in retraced})
+        found = _over_run(again, whole, calls, {one.name: one.changed for one in retracing.functions})
         if {function.name for function in again}.isdisjoint(function.name for function in retraced):
             return found
         # The traced steps show the same: it has a part in the typical step as well.
@@ -70,7 +68,9 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the traced steps, and all facts 
         evidence = (*found.evidence, time, _table(retraced))
         return replace(found, evidence=evidence, effects=effects, concern=Concern.TYPICAL_STEP)
     if not retraced:
-        return _of_older(run if traces is None else None, retracing, breakdown, limits)
+        called = sum(function.calls for function in retracing.functions)
+        why = "" if retracing.functions else "the trace contains no call of a tf.function"
+        return nothing(f"No tf.function was retraced repeatedly in {with_noun(called, 'call')}", why)
     worst = max(retraced, key=lambda function: function.traced)
     return Finding(
         summary=f"{worst.name} was retraced in {worst.traced} of {worst.calls} calls, "
@@ -111,49 +111,8 @@ def _remade(function: TracedDefinition) -> int:
     return function.made if 2 * function.made > function.tracings else 1
 
 
-def _of_older(run: RunTracing | None, retracing: Retracing, breakdown: Breakdown, limits: Limits) -> Verdict:
-    """State the time of tracing over the whole run: it has no part in the typical steps that savings refer to.
-
-    What counts are functions whose tracing costs enough and went on in the later half of their calls.
-    """
-    found = [
-        function
-        for function in (run.functions if run else ())
-        if function.traced - 1 >= limits.again
-        and function.last >= function.calls / 2
-        and function.step_ms >= limits.share * (function.step_ms + breakdown.step_ms)
-    ]
-    if not found:
-        calls = sum(function.calls for function in retracing.functions)
-        why = "" if retracing.functions else "the trace contains no call of a tf.function"
-        return nothing(f"No tf.function was retraced repeatedly in {with_noun(calls, 'call')}", why)
-    found.sort(key=lambda function: -function.step_ms)
-    worst, total_ms = found[0], sum(function.step_ms for function in found)
-    made, remedy = "", _for_change(worst.name, worst.changed, worst.at)
-    if worst.remade:
-        made = f" as {worst.made} separate function objects"
-        remedy = Remedy(ONCE.format(worst.name), CODE["once"], worst.at)
-        if worst.in_fit:
-            remedy = Remedy(ONE_COMPILE, CODE["compile"], worst.at)
-    return Finding(
-        summary=f"{worst.name} was traced in {worst.traced} of {worst.calls} calls{made}, which took "
-        f"{milliseconds(worst.step_ms)} per step over the run, beside {milliseconds(breakdown.step_ms)} of "
-        "a typical step",
-        evidence=(
-            Measure("tracing time per step over the run", ms(total_ms)),
-            Measure("typical step", ms(breakdown.step_ms)),
-            _table(found),
-        ),
-        remedies=(remedy,),
-        severity=Severity.of(total_ms / (total_ms + breakdown.step_ms)),
-        concern=Concern.LONG_STEPS,
-    )
-
-
-def _table(functions: Sequence[Retraced | TracedInRun]) -> Table:
-    def change(function: Retraced | TracedInRun) -> str:
-        if isinstance(function, TracedInRun) and function.remade:
-            return "none: each is a new function object"
+def _table(functions: Sequence[Retraced]) -> Table:
+    def change(function: Retraced) -> str:
         rest = ", ..." if len(function.changed) > SHOWN_VALUES else ""
         return ", ".join(function.changed[:SHOWN_VALUES]) + rest or "unknown"
 
