@@ -164,8 +164,10 @@ def test_a_progress_bar_is_not_touched(script: Path) -> None:
 @each(*(False, True))
 def test_the_title_tells_how_far_it_is_and_quiet_nothing(*, quiet: bool, script: Path) -> None:
     fake_tensorflow(script.parent)
-    _, shown = on_own_terminal(script, "import tensorflow, time\ntime.sleep(1.2)\n", quiet=quiet)
+    source = f"import select, sys, tensorflow, time\ntime.sleep({1.2 if quiet else 0})\n"
+    source += "select.select([sys.stdin], [], [], 60)\n"  # until somebody types
     texts = [b"\x1b]2;tfdoctor: warm-up\x07", b"\x1b[22;2t", b"\x1b[23;2t"]
+    _, shown = on_own_terminal(script, source, b"\n", after=b"" if quiet else texts[0], quiet=quiet)
     assert [text in shown for text in texts] == [not quiet] * 3
     assert quiet or shown.index(texts[1]) < shown.index(texts[2])
 
@@ -194,7 +196,8 @@ if os.fork():
 null = os.open(os.devnull, os.O_RDWR)
 for stream in (0, 1, 2):
     os.dup2(null, stream)
-time.sleep(2)
+while not os.path.exists("go"):
+    time.sleep(0.01)
 import tensorflow
 time.sleep(0.6)
 open("done", "w").close()
@@ -206,13 +209,15 @@ def test_what_goes_on_in_the_background_is_told_and_read_once_it_has_ended(child
     assert (run.code, done.exists()) == (0, False)
     (number,) = run.manifest.background
     assert f"goes on in the background (process {number})" in run.stderr
-    until(lambda: done.exists() and not Path(f"/proc/{number}").exists(), 20)
+    child.with_name("go").touch()
+    until(lambda: done.exists() and not Path(f"/proc/{number}").exists())
     assert (run.log.process.pid, run.log.end is not None) == (number, True)
     assert run.manifest.versions["tensorflow"] == "2.0"
 
 
 def test_a_process_that_ends_soon_after_the_script_is_no_background(script: Path) -> None:
-    run = ran(script, "import os, time\nif not os.fork():\n    time.sleep(0.4)\n")
+    source = "import os, time\nscript = os.getpid()\nif not os.fork():\n"
+    run = ran(script, source + "    while os.getppid() == script: time.sleep(0.01)\n    time.sleep(0.1)\n")
     assert (run.manifest.background, (run.out / "processes").exists()) == ((), False)
 
 

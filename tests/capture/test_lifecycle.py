@@ -1,6 +1,7 @@
 """How runs begin and end: whatever happens, the script does as it would alone, and what was recorded opens."""
 
 import venv
+from textwrap import indent
 
 from tests.capture.kit import *
 from tests.capture.running import *
@@ -15,14 +16,14 @@ def waiting(script: Path, source: str, **plan: Any) -> subprocess.Popen[str]:
 
 
 def over(process: subprocess.Popen[str], script: Path) -> Run:
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=300)
     return Run(process.returncode, stdout, stderr, script.with_name("out"))
 
 
 def child(script: Path) -> int:
     """Return the process of the script, as the manifest has it while it runs, soon after its start."""
     manifest = script.with_name("out") / "tfdoctor.json"
-    until(lambda: json.loads(manifest.read_text())["times"], 10)
+    until(lambda: json.loads(manifest.read_text())["times"])
     return int(json.loads(manifest.read_text())["times"]["pid"])
 
 
@@ -34,6 +35,28 @@ def own_line(run: Run) -> str:
 def lasted(log: RunLog) -> float:
     """Return until when the account goes, in s."""
     return max([log.end.end if log.end else 0.0, *(one.end for one in log.buckets)])
+
+
+TOLD = """
+import pathlib, re, time
+def told_s(folder):
+    files = [*pathlib.Path(folder).glob("processes/*/run.jsonl")]
+    found = re.findall('"bucket","start":[^,]*,"end":([^,]*)', "".join(file.read_text() for file in files))
+    return float(found[-1]) if found else 0.0
+def workers_tell(folder, number):
+    now, times = time.time() + 0.4, []
+    while len(times) < number or min(times) < now:
+        time.sleep(0.1)
+        files = pathlib.Path(folder).glob("processes/*/run-now.json")
+        times = [one.stat().st_mtime for one in files if '"worker"' in one.with_name("agent.json").read_text()]
+"""
+"""Until when an account that is being written goes, in s, and a wait until those of workers are written."""
+
+
+def told_s(script: Path) -> float:
+    names: dict[str, Any] = {}
+    exec(TOLD, names)
+    return float(names["told_s"](script.with_name("out")))
 
 
 def last(log: RunLog) -> tuple[str, int | None] | None:
@@ -141,7 +164,7 @@ def test_a_killed_script_says_so_and_leaves_its_account_up_to_its_last_second(
 ) -> None:
     looped(script)
     process = waiting(script, source, steps=10**6)
-    time.sleep(1.5)
+    until(lambda: told_s(script) > seconds)
     glob = script.parent.glob
     until(
         lambda: source != TRACED or any('"open"' in one.read_text() for one in glob("out/processes/*/agent.json"))
@@ -178,7 +201,8 @@ def test_ctrl_c_is_the_scripts(times: int, script: Path) -> None:
     source = (
         f"{BUSY}try:\n    print('ready', flush=True)\n    work(60)\nfinally:\n    print('cleaning', flush=True)\n"
     )
-    process = waiting(script, source + "    time.sleep(0.6)\n    print('clean', flush=True)\n")
+    source += f"    time.sleep({0.3 if times == 1 else 60})\n    print('clean', flush=True)\n"
+    process = waiting(script, source)
     time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
     assert sure(process.stdout).readline() == "cleaning\n"
@@ -231,9 +255,14 @@ class Data(keras.utils.PyDataset):
     def __len__(self): return 16
     def __getitem__(self, number):
         work(0.2)
+        if number >= 14:  # what comes after is lost
+            workers_tell("out", 3)
         return numpy.zeros((4, 2)), numpy.zeros((4, 1))
 if __name__ == "__main__":
-    multiprocessing.get_context("spawn").Pool(1).apply(work, (0.8,))
+{indent(TOLD, "    ")}
+    pool = multiprocessing.get_context("spawn").Pool(1)
+    pool.apply(work, (0.8,))
+    workers_tell("out", 1)
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     model.fit(Data(workers=2, use_multiprocessing=True), verbose=0)
@@ -324,9 +353,10 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-FILLS = """
+FILLS = f"""{TOLD}
 import contextlib, sys, time
-time.sleep(1.2)
+while told_s(pathlib.Path(sys.argv[1]).with_name("out")) < 0.6:
+    time.sleep(0.05)
 with open(sys.argv[1], "wb", buffering=0) as file, contextlib.suppress(OSError):
     while file.write(bytes(4096)) == 4096:
         pass

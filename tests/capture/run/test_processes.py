@@ -178,7 +178,7 @@ def seen(tmp_path: Path, text: str, *, children: bool | None = None) -> int:
 
 CHILD = """
 import itertools, subprocess
-UNTIL = "import os, sys, time\\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.01)"
+UNTIL = "import os, sys, time\\nwhile not os.path.exists(sys.argv[1]) and os.getppid() > 1: time.sleep(0.01)"
 names = map("{}.{}".format, itertools.repeat(__file__), itertools.count())
 def child():
     name = next(names)
@@ -224,10 +224,11 @@ def test_other_waits_are_not_for_children(tmp_path: Path) -> None:
     source = f"""{CHILD}
 r, w = os.pipe(); after(os.write, w, b'x')
 os.read(r, 1)  # no child
-p, lock = ended(), _thread.allocate_lock(); lock.acquire(); after(lock.release)
+other, lock = ended(), _thread.allocate_lock(); lock.acquire(); after(lock.release)
 lock.acquire()  # one that has ended
 p = subprocess.Popen(child())
 shown()
+p.wait()
 """
     recorded(source, tmp_path)
     for wait in ("# no child", "# one that has ended", "# until then"):
