@@ -135,9 +135,8 @@ for out, (words, plan) in json.loads(sys.argv[1]).items():
             os.dup2(file.fileno(), number)
     context = tfdoctor.record(os.path.join(folder, out), **plan) if plan else contextlib.nullcontext()
     with context:
-        for name, module in list(sys.modules.items()):
-            if name.startswith("_tfdoctor_agent.") and hasattr(module, "LEAST_S"):
-                module.LEAST_S = 60.0  # on a busy machine a profiler may cost a short run as much
+        if budget := sys.modules.get("_tfdoctor_agent.process.budget"):
+            budget.LEAST_S = 60.0  # on a busy machine a profiler may cost a short run as much
         runpy.run_path(script, run_name="__main__")
     if not gc.get_freeze_count():
         gc.freeze()  # a block looks for what lives before it: of TensorFlow's own objects, not over and over
@@ -186,6 +185,8 @@ _TRAINING = """
 import sys
 def main(steps=40):
     import tensorflow as tf
+    if budget := sys.modules.get("_tfdoctor_agent.process.budget"):
+        budget.LEAST_S = 60.0  # on a busy machine a profiler may cost a short run as much
     weights = tf.Variable(tf.zeros((4, 1)))
     data = tf.data.Dataset.from_tensor_slices(tf.ones((8, 4))).repeat().batch(2).take(steps)
     @tf.function

@@ -45,7 +45,7 @@ def told_s(folder):
     return float(found[-1]) if found else 0.0
 def workers_tell(folder, number):
     now, times = time.time() + 0.4, []
-    while len(times) < number or min(times) < now:
+    while (len(times) < number or min(times) < now) and time.time() < now + 100:
         time.sleep(0.1)
         files = pathlib.Path(folder).glob("processes/*/run-now.json")
         times = [one.stat().st_mtime for one in files if '"worker"' in one.with_name("agent.json").read_text()]

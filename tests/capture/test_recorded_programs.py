@@ -10,7 +10,7 @@ from tests.capture.kit import *
 from tests.capture.programs import *
 from tests.capture.running import *
 from tests.capture.spans import Mark, iterator_names, marks, numbers
-from tests.capture.timed_programs import BEGIN, ONE_LINE, TIMED_LOOPS, Account, agrees
+from tests.capture.timed_programs import BEGIN, ONE_LINE, TIMED_LOOPS, Account
 from tests.e2e.kit import feeding, text_of
 from tfdoctor.capture.agent.program.given import BATCHES
 from tfdoctor.diagnose.diagnose import chart_of
@@ -485,7 +485,7 @@ def accounts(runs: dict[str, Run], folder: Path) -> dict[str, Account]:
 def test_times_of_keras(keras: str, accounts: dict[str, Account]) -> None:
     found = accounts[keras]
     for kind in ("compile", "fit", "save"):
-        agrees(found.seconds(kind), found.timed[kind])
+        found.agrees(found.seconds(kind), kind)
     entered = {"fit": 3, "epoch": 6, "compile": 2, "predict": 12, "evaluate": 5}
     assert found.entered(*entered) == entered
     assert found.spans() == {**entered, "save": 1}
@@ -494,7 +494,7 @@ def test_times_of_keras(keras: str, accounts: dict[str, Account]) -> None:
     assert found.entered("step") == 6 * 20 + 20
     counted = found.count("keras-fit") + found.count("keras-train-on-batch")
     assert counted + len(traced) >= found.entered("step") > counted - 1
-    assert found.seconds("predict") >= found.timed["predict"] - 0.03
+    assert found.seconds("predict") >= found.timed["predict"] - 0.03 - found.waited["predict"]
     found.is_whole()
 
 
@@ -517,23 +517,23 @@ def test_times_of_loops(accounts: dict[str, Account]) -> None:
     first, second = (line for line in loops.of("trace") if line["name"] == "train")
     assert (first["at"][1], second["at"][1]) == (loop, gan + 1)
     assert (first["numbers"], first["given"]) == ([{"name": "rate", "value": "0.1", "place": 1}], 3)
-    agrees(loops.took(at=eager), loops.timed["eager"])
-    agrees(loops.took(at=loop) + first["ms"] / 1e3, loops.timed["loop"])
+    loops.agrees(loops.took(at=eager), "eager")
+    loops.agrees(loops.took(at=loop) + first["ms"] / 1e3, "loop")
     loops.is_whole()
 
 
 def test_a_validation_by_the_function_and_at_the_line_of_the_training(accounts: dict[str, Account]) -> None:
     loops = accounts["loops"]
     assert loops.entered("test") >= 12
-    agrees(loops.seconds("test"), loops.timed["validation"], calls=2)
-    agrees(loops.took(at=timed_line("    return step(x, training).numpy()")), loops.timed["training"], calls=5)
+    loops.agrees(loops.seconds("test"), "validation", calls=2)
+    loops.agrees(loops.took(at=timed_line("    return step(x, training).numpy()")), "training", calls=5)
 
 
 def test_times_of_sessions(accounts: dict[str, Account]) -> None:
     found = accounts["session"]
     assert found.count("session-run") == 100
-    agrees(found.took(), found.timed["loop"])
-    agrees(found.seconds("save"), found.timed["save"])
+    found.agrees(found.took(), "loop")
+    found.agrees(found.seconds("save"), "save")
     assert found.entered("function") >= 51
     assert any(bucket["counters"].get("graph", 0) > 10 for bucket in found.of("bucket"))
 
@@ -542,14 +542,15 @@ def test_training_in_threads_and_then_in_the_main_thread(accounts: dict[str, Acc
     found = accounts["threads"]
     assert (found.count("repeated-call"), found.count("eager-gradient")) == (2 * 51, 80)
     assert found.entered("step") == 2 * 51 + 80 + 20
-    agrees(found.seconds("fit"), found.timed["fit"])
+    found.agrees(found.seconds("fit"), "fit")
     in_threads = {
         number
         for number, call in found.calls.items()
         if call["call"] == "trace" and found.calls[call["parent"]]["call"] == "script"
     }
     traced = sum(ms / 1e3 for number, ms in found.parts("calls") if number in in_threads)
-    assert traced >= found.timed["tracing"] > 0.1
-    # A busy machine takes longer for what of a first call is neither tracing nor a step: making its kernels.
+    assert traced >= found.timed["tracing"] > 0
+    # Of a first call, making its kernels is neither tracing nor a step.
     training, first = found.timed["training"], found.timed["first"] - found.timed["tracing"]
-    assert training - first - 0.12 <= found.took("repeated-call") + traced <= training + 0.12
+    within = 0.12 + found.waited["training"]
+    assert training - first - within <= found.took("repeated-call") + traced <= training + within

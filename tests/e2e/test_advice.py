@@ -254,7 +254,7 @@ def test_all_edits_of_a_script_go_together_and_it_trains(
 
 TEXT = (SCRIPTS / INPUT).read_text(encoding="utf-8").splitlines()
 MAKES = Location(INPUT, next(n for n, line in enumerate(TEXT, 1) if "def __getitem__" in line))
-SLOW = Location(INPUT, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
+SLOW = Location(INPUT, TEXT.index("        zlib.decompress(PACKED)  # takes the time") + 1)
 
 
 @cases(("workers", MAKES), ("generator", None))
