@@ -10,7 +10,7 @@ from tests.capture.kit import *
 from tests.capture.programs import *
 from tests.capture.running import *
 from tests.capture.spans import Mark, iterator_names, marks, numbers
-from tests.capture.timed_programs import BEGIN, ONE_LINE, TIMED_LOOPS, Account
+from tests.capture.timed_programs import BEGIN, TEXT, TIMED_LOOPS, Account
 from tests.e2e.kit import feeding, text_of
 from tfdoctor.capture.agent.program.given import BATCHES
 from tfdoctor.diagnose.diagnose import chart_of
@@ -312,14 +312,16 @@ def test_both_loops_of_a_run_are_found_with_their_lines(runs: dict[str, Run]) ->
     verdict = judged(runs["histograms"], "unvectorized-operation")
     assert isinstance(verdict, Finding), verdict
     assert verdict.summary == "vectorized_map runs HistogramFixedWidth once for each element, in two loops"
-    lines = [number for number, line in enumerate(HISTOGRAMS.splitlines(), 1) if "tf.vectorized_map(" in line]
+    lines = [
+        number for number, line in enumerate(TEXT["histograms"].splitlines(), 1) if "tf.vectorized_map(" in line
+    ]
     assert [f"line={line}" in str(verdict.evidence) for line in lines] == [True, True]
 
 
 def test_the_call_and_recurrent_arguments_are_recorded(runs: dict[str, Run]) -> None:
     program = sure(runs["deterministic"].recording.program)
     (aid,) = program.run.debugging
-    line = 1 + DETERMINISTIC.splitlines().index("tf.config.experimental.enable_op_determinism()")
+    line = 1 + TEXT["deterministic"].splitlines().index("tf.config.experimental.enable_op_determinism()")
     assert (aid.aid, sure(aid.at)[1]) == ("op_determinism", line)
     layers = {layer.kind: layer for layer in program.layers or ()}
     lstm = sure(layers["LSTM"].recurrent)
@@ -500,7 +502,7 @@ def test_times_of_keras(keras: str, accounts: dict[str, Account]) -> None:
 
 def timed_line(text: str) -> int:
     """Return the number of a line of the script that trains in loops."""
-    return BEGIN.count("\n") + 1 + (TIMED_LOOPS + ONE_LINE).splitlines().index(text)
+    return BEGIN.count("\n") + 1 + TIMED_LOOPS.splitlines().index(text)
 
 
 def test_times_of_loops(accounts: dict[str, Account]) -> None:

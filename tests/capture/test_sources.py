@@ -1,6 +1,5 @@
 """What the source of a script that ran says: what makes its batches, and what the loops around training keep."""
 
-
 import linecache
 from typing import ClassVar
 
