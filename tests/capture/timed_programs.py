@@ -4,8 +4,7 @@ from collections import Counter
 
 from tests.kit import *
 
-_, *_PARTS = re.split(r"(?m)^## (.*)$", Path(__file__).with_name("programs.txt").read_text("utf-8"))
-TEXT = dict(zip(_PARTS[::2], _PARTS[1::2], strict=True))
+TEXT = {name: f"\n{text}" for name, text in parts_of(Path(__file__).with_name("programs.txt")).items()}
 """The programs that are recorded, and parts of them, by their names."""
 
 BEGIN, END, TIMED_LOOPS = TEXT["begin"], TEXT["end"], TEXT["timed loops"] + TEXT["one line"]
