@@ -44,8 +44,13 @@ def test_memory_is_reserved_before_it_is_written_and_files_are_those_of_the_proc
 def takes(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], int]:
     """What takes so many s of a processor, and returns 7."""
     spent: list[float] = []
+
+    def take(seconds: float) -> int:
+        spent.append(seconds)
+        return 7
+
     monkeypatch.setattr(counters.time, "thread_time", lambda: sum(spent))
-    return lambda seconds: spent.append(seconds) or 7
+    return take
 
 
 def test_a_counter_that_takes_long_is_read_rarely(takes: Callable[[float], int]) -> None:
