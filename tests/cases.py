@@ -15,7 +15,7 @@ Known = TypeVar("Known")
 Ids = Iterable[Any] | Callable[[Any], Any] | None
 
 
-def parts_of(path: Path) -> dict[str, str]:
+def text_parts(path: Path) -> dict[str, str]:
     """Return the parts of a text file by their titles: a line each, behind ##."""
     _, *found = re.split(r"(?m)^## (.*)\n", path.read_text("utf-8"))
     return dict(zip(found[::2], found[1::2], strict=True))

@@ -114,7 +114,7 @@ def cli(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProc
     return ended([sys.executable, "-m", "tfdoctor", *words], folder, env=own)
 
 
-TEXT_OF = {name: f"\n{text}" for name, text in parts_of(Path(__file__).with_name("scripts.txt")).items()}
+TEXT_OF = {name: f"\n{text}" for name, text in text_parts(Path(__file__).with_name("scripts.txt")).items()}
 """What tests of this folder run, by what it does."""
 
 BUSY = """

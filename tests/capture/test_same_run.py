@@ -3,7 +3,7 @@
 from tests.capture.kit import *
 from tests.capture.running import fake_tensorflow, profiled
 
-SCRIPTS = parts_of(Path(__file__).with_name("same_run.txt"))
+SCRIPTS = text_parts(Path(__file__).with_name("same_run.txt"))
 
 
 @each(*SCRIPTS.values(), ids=[*SCRIPTS])

@@ -4,7 +4,7 @@ from collections import Counter
 
 from tests.kit import *
 
-TEXT = {name: f"\n{text}" for name, text in parts_of(Path(__file__).with_name("programs.txt")).items()}
+TEXT = {name: f"\n{text}" for name, text in text_parts(Path(__file__).with_name("programs.txt")).items()}
 """The programs that are recorded, and parts of them, by their names."""
 
 BEGIN, END, TIMED_LOOPS = TEXT["begin"], TEXT["end"], TEXT["timed loops"] + TEXT["one line"]

@@ -5,7 +5,7 @@ The findings are made up, each at its line: what tfdoctor's own rules find depen
 
 from pathlib import Path
 
-from tests.cases import parts_of
+from tests.cases import text_parts
 from tests.edits.kit import EXAMPLES, finding, remedy
 from tfdoctor.edits import edited
 from tfdoctor.recording import Recording
@@ -22,7 +22,7 @@ FIT_EDITS = {
 }
 LOOP_EDITS = {"jit-compile": "def step", "prefetch": ".batch(", "run-eagerly-off": "compile("}
 EDITS = {"loop": LOOP_EDITS, "gan": {"tf-function": "for step, real"}, "fit": FIT_EDITS}
-CASES = {name: (text, EDITS[name]) for name, text in parts_of(Path(__file__).with_name("edited.txt")).items()}
+CASES = {name: (text, EDITS[name]) for name, text in text_parts(Path(__file__).with_name("edited.txt")).items()}
 """The last one sets the type of all layers."""
 
 
@@ -33,5 +33,6 @@ def patch(folder: Path, name: str) -> str:
     at = {edit_id: 1 + next(at for at, one in enumerate(lines) if words in one) for edit_id, words in asked.items()}
     findings = [finding(one, remedy(one, f"{name}.py", line, EXAMPLES.get(one, ""))) for one, line in at.items()]
     results, made = edited(Recording.open(folder / name), findings, None)
-    assert [edit.missing for result in results for edit in result.edits] == [""] * len(asked)
+    told = [edit.missing for result in results for edit in result.edits]
+    assert told == [""] * len(asked), told
     return made.decode()

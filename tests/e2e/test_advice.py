@@ -27,7 +27,7 @@ GIVEN = {
 }
 """What the pages take as given, behind their first import."""
 
-PARTS = {name: f"\n{text}" for name, text in parts_of(Path(__file__).with_name("advice.txt")).items()}
+PARTS = {name: f"\n{text}" for name, text in text_parts(Path(__file__).with_name("advice.txt")).items()}
 """What the pages are asked behind their code, by their names; and what is around the advice against padding."""
 
 NORM = f"""

@@ -18,7 +18,7 @@ def seen(source: str) -> dict[str, tuple[CodeType, int, bool]]:
     return found
 
 
-TEXTS = parts_of(Path(__file__).with_name("loops.txt"))
+TEXTS = text_parts(Path(__file__).with_name("loops.txt"))
 """Sources by their names; in those without a space, what is marked as "in" is in the loop."""
 CASES = {name: source for name, source in TEXTS.items() if " " not in name} | {
     "many-names": (
