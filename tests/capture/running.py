@@ -139,7 +139,7 @@ for out, (words, plan) in json.loads(sys.argv[1]).items():
     context = tfdoctor.record(os.path.join(folder, out), **plan) if plan else contextlib.nullcontext()
     with context:
         if budget := sys.modules.get("_tfdoctor_agent.process.budget"):
-            budget.LEAST_S = 60.0  # on a busy machine a profiler may cost a short run as much
+            budget.LEAST_S = budget.LONGEST_S = 60.0  # on a busy machine a profiler may cost a short run as much
         runpy.run_path(script, run_name="__main__")
     if not gc.get_freeze_count():
         gc.freeze()  # a block looks for what lives before it: of TensorFlow's own objects, not over and over
@@ -189,7 +189,7 @@ import sys
 def main(steps=40):
     import tensorflow as tf
     if budget := sys.modules.get("_tfdoctor_agent.process.budget"):
-        budget.LEAST_S = 60.0  # on a busy machine a profiler may cost a short run as much
+        budget.LEAST_S = budget.LONGEST_S = 60.0  # on a busy machine a profiler may cost a short run as much
     weights = tf.Variable(tf.zeros((4, 1)))
     data = tf.data.Dataset.from_tensor_slices(tf.ones((8, 4))).repeat().batch(2).take(steps)
     @tf.function
