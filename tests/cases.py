@@ -1,7 +1,9 @@
 """A test for each of several rows of values: one mark for all of its parameters."""
 
+import re
 from collections.abc import Callable, Iterable
 from inspect import signature
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -11,6 +13,12 @@ from tfdoctor.facts.chart import Unavailable
 T = TypeVar("T", bound=Callable[..., object])
 Known = TypeVar("Known")
 Ids = Iterable[Any] | Callable[[Any], Any] | None
+
+
+def text_parts(path: Path) -> dict[str, str]:
+    """Return the parts of a text file by their titles: a line each, behind ##."""
+    _, *found = re.split(r"(?m)^## (.*)\n", path.read_text("utf-8"))
+    return dict(zip(found[::2], found[1::2], strict=True))
 
 
 def sure(value: Known | None) -> Known:

@@ -31,6 +31,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cases import cases, each
+from tests.cases import cases, each, text_parts
 from tests.command import ran_command
 from tfdoctor.terms.errors import ConfigError, InputError, OutputError, TfdoctorError

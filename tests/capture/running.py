@@ -114,6 +114,9 @@ def cli(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProc
     return ended([sys.executable, "-m", "tfdoctor", *words], folder, env=own)
 
 
+TEXT_OF = {name: f"\n{text}" for name, text in text_parts(Path(__file__).with_name("scripts.txt")).items()}
+"""What tests of this folder run, by what it does."""
+
 BUSY = """
 import contextlib, os, sys, time
 def work(seconds):
@@ -135,9 +138,8 @@ for out, (words, plan) in json.loads(sys.argv[1]).items():
             os.dup2(file.fileno(), number)
     context = tfdoctor.record(os.path.join(folder, out), **plan) if plan else contextlib.nullcontext()
     with context:
-        for name, module in list(sys.modules.items()):
-            if name.startswith("_tfdoctor_agent.") and hasattr(module, "LEAST_S"):
-                module.LEAST_S = 60.0  # on a busy machine a profiler may cost a short run as much
+        if budget := sys.modules.get("_tfdoctor_agent.process.budget"):
+            budget.LEAST_S = budget.LONGEST_S = 60.0  # on a busy machine a profiler may cost a short run as much
         runpy.run_path(script, run_name="__main__")
     if not gc.get_freeze_count():
         gc.freeze()  # a block looks for what lives before it: of TensorFlow's own objects, not over and over
@@ -186,6 +188,8 @@ _TRAINING = """
 import sys
 def main(steps=40):
     import tensorflow as tf
+    if budget := sys.modules.get("_tfdoctor_agent.process.budget"):
+        budget.LEAST_S = budget.LONGEST_S = 60.0  # on a busy machine a profiler may cost a short run as much
     weights = tf.Variable(tf.zeros((4, 1)))
     data = tf.data.Dataset.from_tensor_slices(tf.ones((8, 4))).repeat().batch(2).take(steps)
     @tf.function

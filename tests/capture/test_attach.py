@@ -15,41 +15,6 @@ from tfdoctor.terms.errors import CaptureError
 STEPS = 400
 """Those whose losses a job prints at its end."""
 
-JOB = f"""
-import os, sys, time
-import tensorflow as tf
-port, until, ahead = int(sys.argv[1]), os.path.join(sys.argv[2], "end"), sys.argv[3:]
-tf.profiler.experimental.server.start(port)
-tf.random.set_seed(1)
-weights = tf.Variable(tf.random.normal((64, 64)))
-data = tf.data.Dataset.from_tensor_slices(tf.random.normal((64, 64), seed=2)).repeat().batch(8)
-@tf.function
-def step(x):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((tf.matmul(x, weights) - 1.0) ** 2)
-    weights.assign_sub(0.01 * tape.gradient(loss, weights))
-    return loss
-losses = []
-for number, x in enumerate(data):
-    loss = step(x)
-    if number < {STEPS}:
-        losses.append(float(loss))
-    if not ahead or number >= {STEPS}:
-        time.sleep(0.01)
-    if number == ({STEPS} if ahead else 3):
-        print("training", flush=True)
-    if number > {STEPS} and os.path.exists(until):
-        break
-print(losses, flush=True)
-sys.stdin.readline()
-tf.profiler.experimental.start(sys.argv[2])
-print("busy", flush=True)
-sys.stdin.readline()
-tf.profiler.experimental.stop()
-print("idle", flush=True)
-sys.stdin.read()
-"""
-
 
 class Job(NamedTuple):
     """A training of somebody else's, with or without a profiler server."""
@@ -91,7 +56,14 @@ def job(folder: Path, *words: str) -> Iterator[Job]:
     port = free_port()
     own = folder / f"job-{port}"
     own.mkdir()
-    command = [sys.executable, "-c", JOB, str(port), str(own), *words]
+    command = [
+        sys.executable,
+        "-c",
+        TEXT_OF["job to attach to"].replace("STEPS", str(STEPS)),
+        str(port),
+        str(own),
+        *words,
+    ]
     streams: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     started = Job(port, subprocess.Popen(command, text=True, env=environment(), **streams), own)
     try:

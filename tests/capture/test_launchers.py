@@ -6,39 +6,17 @@ from tests.capture.kit import *
 from tests.capture.running import *
 from tfdoctor.recording import Recording
 
-SEEN = """
-import os, sys
-print(sys.path)
-print(sorted(name for name in os.environ if "TFDOCTOR" in name or "PYTHON" in name))
-print("extra", os.environ.get("EXTRA"), flush=True)
-import tensorflow
-"""
-
 
 @pytest.fixture
 def child(script: Path) -> Path:
     """A script in a folder whose child.py imports TensorFlow, after it has shown what it sees."""
     fake_tensorflow(script.parent)
-    script.with_name("child.py").write_text(SEEN)
+    script.with_name("child.py").write_text(TEXT_OF["shows what it sees"])
     return script
 
 
-STARTS = """
-import multiprocessing, os, runpy, subprocess, sys
-if __name__ == "__main__":
-    subprocess.run([sys.executable, "child.py"])
-    os.system(sys.executable + " child.py")
-    subprocess.run(f"cd . && {sys.executable} child.py", shell=True)
-    child = multiprocessing.get_context("spawn").Process(target=runpy.run_path, args=("child.py",))
-    child.start()
-    child.join()
-    subprocess.run([sys.executable, "-c", "import os, sys; os.system(sys.executable + ' child.py')"])
-    os.execv(sys.executable, [sys.executable, "child.py"])
-"""
-
-
 def test_a_child_has_the_hook_and_does_not_see_it(child: Path) -> None:
-    run, alone = ran(child, STARTS), plain(child)
+    run, alone = ran(child, TEXT_OF["starts children"]), plain(child)
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, alone.stdout, alone.stderr)
     assert run.stdout.count("[]\nextra None\n") == 6
     found = [process for process in run.manifest.processes if process.why == "it ran no training step"]
@@ -77,27 +55,6 @@ def test_any_python_may_come_by(python: str, tmp_path: Path) -> None:
     run = shell([found, "tool.py"], tmp_path / "out", tmp_path, env=env)
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, "[] True", "")
 
-
-BAR = """
-import sys, time
-assert all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
-for i in range(30):
-    sys.stdout.write(f"\\r{i + 1}/30 " + "=" * i)
-    sys.stdout.flush()
-    time.sleep(0.01)
-print("\\nread", input())
-"""
-
-COUNTS = """
-import signal, time
-numbers = []
-signal.signal(signal.SIGINT, lambda number, frame: numbers.append(number))
-print("ready", flush=True)
-while not numbers:
-    time.sleep(0.01)
-time.sleep(0.5)
-print(numbers, flush=True)
-"""
 
 TITLES = re.compile(rb"\x1b\[2[23];2t|\x1b\]2;[^\x07]*\x07")
 
@@ -154,7 +111,7 @@ def screen(text: str, columns: int) -> list[str]:
 
 
 def test_a_progress_bar_is_not_touched(script: Path) -> None:
-    code, shown = on_own_terminal(script, BAR, b"typed\n")
+    code, shown = on_own_terminal(script, TEXT_OF["progress bar"], b"typed\n")
     shown, _, sentence = TITLES.sub(b"", shown).partition(b" " * 80 + b"\rtfdoctor: ")
     # What comes next begins on a line of its own.
     assert (code, shown) == on_terminal([sys.executable, str(script)], script.parent, b"typed\n")
@@ -164,8 +121,10 @@ def test_a_progress_bar_is_not_touched(script: Path) -> None:
 @each(*(False, True))
 def test_the_title_tells_how_far_it_is_and_quiet_nothing(*, quiet: bool, script: Path) -> None:
     fake_tensorflow(script.parent)
-    _, shown = on_own_terminal(script, "import tensorflow, time\ntime.sleep(1.2)\n", quiet=quiet)
+    source = f"import select, sys, tensorflow, time\ntime.sleep({1.2 if quiet else 0})\n"
+    source += "select.select([sys.stdin], [], [], 60)\n"  # until somebody types
     texts = [b"\x1b]2;tfdoctor: warm-up\x07", b"\x1b[22;2t", b"\x1b[23;2t"]
+    _, shown = on_own_terminal(script, source, b"\n", after=b"" if quiet else texts[0], quiet=quiet)
     assert [text in shown for text in texts] == [not quiet] * 3
     assert quiet or shown.index(texts[1]) < shown.index(texts[2])
 
@@ -180,68 +139,25 @@ def test_the_line_about_the_report_is_taken_away(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_of_a_terminal_arrives_once(script: Path) -> None:
-    code, shown = on_own_terminal(script, COUNTS, b"\x03", after=b"ready")
+    code, shown = on_own_terminal(script, TEXT_OF["counts interrupts"], b"\x03", after=b"ready")
     assert (code, b"[2]" in shown) == (0, True)
 
 
-DAEMON = """
-import os, sys, time
-if os.fork():
-    os._exit(0)
-os.setsid()
-if os.fork():
-    sys.exit()
-null = os.open(os.devnull, os.O_RDWR)
-for stream in (0, 1, 2):
-    os.dup2(null, stream)
-time.sleep(2)
-import tensorflow
-time.sleep(0.6)
-open("done", "w").close()
-"""
-
-
 def test_what_goes_on_in_the_background_is_told_and_read_once_it_has_ended(child: Path) -> None:
-    run, done = ran(child, DAEMON), child.with_name("done")
+    run, done = ran(child, TEXT_OF["daemon"]), child.with_name("done")
     assert (run.code, done.exists()) == (0, False)
     (number,) = run.manifest.background
     assert f"goes on in the background (process {number})" in run.stderr
-    until(lambda: done.exists() and not Path(f"/proc/{number}").exists(), 20)
+    child.with_name("go").touch()
+    until(lambda: done.exists() and not Path(f"/proc/{number}").exists())
     assert (run.log.process.pid, run.log.end is not None) == (number, True)
     assert run.manifest.versions["tensorflow"] == "2.0"
 
 
 def test_a_process_that_ends_soon_after_the_script_is_no_background(script: Path) -> None:
-    run = ran(script, "import os, time\nif not os.fork():\n    time.sleep(0.4)\n")
+    source = "import os, time\nscript = os.getpid()\nif not os.fork():\n"
+    run = ran(script, source + "    while os.getppid() == script: time.sleep(0.01)\n    time.sleep(0.1)\n")
     assert (run.manifest.background, (run.out / "processes").exists()) == ((), False)
-
-
-SPAWNS = """
-import multiprocessing, train
-if __name__ == "__main__":
-    process = multiprocessing.get_context("spawn").Process(target=train.main)
-    process.start()
-    process.join()
-    raise SystemExit(process.exitcode)
-"""
-
-FORKS = """
-import os, shutil, sys
-os.chdir(sys.argv[1])
-shutil.rmtree(sys.argv[1])
-import tensorflow, train
-parent, os.environ["RANK"] = os.getpid(), "1"
-early = [os.fork() for _ in range(2) if os.getpid() == parent]
-train.main()
-if os.getpid() == parent:
-    for child in early:
-        os.waitpid(child, 0)
-    if os.fork() == 0:
-        os._exit(0)
-    os.wait()
-    sys.stdout.flush()
-    os._exit(5)
-"""
 
 
 @pytest.mark.tensorflow
@@ -252,7 +168,7 @@ def test_each_process_that_trains_is_recorded_where_a_program_forks(tmp_path: Pa
     """
     training(tmp_path)
     (tmp_path / "gone").mkdir()
-    (tmp_path / "forks.py").write_text(FORKS)
+    (tmp_path / "forks.py").write_text(TEXT_OF["forks that train"])
     (tmp_path / "run.sh").write_text(f"WORLD_SIZE=2 RANK=0 {sys.executable} forks.py $PWD/gone\n")
     run = shell(["bash", "run.sh"], tmp_path / "out", tmp_path, sample_every_ms=100)
     assert (run.code, run.stdout) == (5, f"trained {tmp_path / 'gone'}\n" * 3)
@@ -284,7 +200,7 @@ def test_the_default_report_is_the_chiefs(tmp_path: Path) -> None:
     One trains as a module, one in a process of multiprocessing below a Python with flags.
     """
     training(tmp_path)
-    (tmp_path / "spawns.py").write_text(SPAWNS)
+    (tmp_path / "spawns.py").write_text(TEXT_OF["spawns"])
     words = [sys.executable, "-m", "tfdoctor", "profile", "--out", "shared", "--format", "json", "-q"]
     flags = ["--", sys.executable, "-O", "-X", "dev", "-W", "ignore", "spawns.py"]
     given: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "cwd": tmp_path}

@@ -22,9 +22,9 @@ from tfdoctor.capture.sampler.nvml import NvmlSampler
 samples = SamplingThread(Path(sys.argv[1]), 20, [NvmlSampler(Path(sys.argv[3]))])
 samples.start(os.getpid())
 (state,) = samples.states
-while not state.count and state.status != "unavailable":  # a busy machine takes its time
+while state.count < int(sys.argv[2]) and state.status != "unavailable":  # a busy machine takes its time
     time.sleep(0.01)
-time.sleep(float(sys.argv[2]))
+time.sleep(0.3)  # another reading begins
 print(json.dumps([asdict(sampling) for sampling in samples.stop()]))
 """
 
@@ -32,8 +32,11 @@ print(json.dumps([asdict(sampling) for sampling in samples.stop()]))
 Sampled = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
-def sampled(tmp_path: Path, flags: str, seconds: float) -> Sampled:
-    """Sample the stand-in, compiled with these flags, in a process of its own; return what is said, and samples."""
+def sampled(tmp_path: Path, flags: str, count: int) -> Sampled:
+    """Sample the stand-in, compiled with these flags, so often and in a process of its own.
+
+    Return what is said, and samples.
+    """
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")
@@ -41,7 +44,7 @@ def sampled(tmp_path: Path, flags: str, seconds: float) -> Sampled:
     build = [compiler, "-shared", "-fPIC", "-O1", *given, "-o", str(tmp_path / "libnvidia-ml.so.1"), str(STUB)]
     subprocess.run(build, check=True)
     out, gpus = tmp_path / "samples.jsonl", {"CUDA_VISIBLE_DEVICES": "GPU-00000000,GPU-00000001"}
-    words = [sys.executable, "-c", SAMPLE, str(out), str(seconds), str(tmp_path / "bus")]
+    words = [sys.executable, "-c", SAMPLE, str(out), str(count), str(tmp_path / "bus")]
     seen = environment(LD_LIBRARY_PATH=str(tmp_path), PYTHONPATH=str(SOURCES)) | gpus
     done = ended(words, tmp_path, env=seen, timeout_s=60)
     (summary,) = json.loads(done.stdout)
@@ -50,17 +53,17 @@ def sampled(tmp_path: Path, flags: str, seconds: float) -> Sampled:
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Sampled:
-    return sampled(tmp_path_factory.mktemp("usual"), "", 2.5)
+    return sampled(tmp_path_factory.mktemp("usual"), "", 11)
 
 
-VARIANTS: dict[str, tuple[float, str]] = {
+VARIANTS: dict[str, tuple[int, str]] = {
     # The start of the driver takes time, another process works, the link is narrow, and one GPU is lost.
-    "board": (1.9, "OPEN_US=300000 PERSISTENCE=0 OTHER_SM=40 PCIE_WIDTH=4 LOST_AFTER=2"),
-    "divided": (1.3, "MIG"),
-    "older driver": (0.7, "OLD_DRIVER"),
-    "hangs": (0.7, "HANG_AFTER=1"),  # and the process ends, below whose thread NVML is not shut down
-    "no answer": (0.1, "BROKEN"),
-    "no GPU": (0.1, "BROKEN"),
+    "board": (6, "OPEN_US=300000 PERSISTENCE=0 OTHER_SM=40 PCIE_WIDTH=4 LOST_AFTER=2"),
+    "divided": (6, "MIG"),
+    "older driver": (3, "OLD_DRIVER"),
+    "hangs": (1, "HANG_AFTER=1"),  # and the process ends, below whose thread NVML is not shut down
+    "no answer": (1, "BROKEN"),
+    "no GPU": (1, "BROKEN"),
 }
 
 
@@ -80,7 +83,7 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sampled]:
         assert has_nvidia_gpu(folder / "bus") is (name == "no answer")
     with ThreadPoolExecutor() as pool:
         runs = {
-            name: pool.submit(sampled, folders[name], flags, seconds) for name, (seconds, flags) in VARIANTS.items()
+            name: pool.submit(sampled, folders[name], flags, count) for name, (count, flags) in VARIANTS.items()
         }
     return {name: run.result() for name, run in runs.items()}
 
@@ -114,23 +117,33 @@ def test_energy_is_counted_by_the_driver(usual: Sampled) -> None:
 
 def test_readings_are_no_more_frequent_than_they_are_good_for(usual: Sampled) -> None:
     """Every 20 ms was asked for: load is read 5 times a second, power once, the board each 5 s."""
-    boards = [sample["gpu"][0] for sample in usual[1]]
-    assert 7 <= len(boards) <= 13
-    assert sum("power_w" in board for board in boards) in (2, 3)
-    assert sum("processes" in board for board in boards) == sum("board" in board for board in boards) == 1
+
+    def gaps(what: str) -> list[float]:
+        """Return the s between readings, by their own times."""
+        times = [sample["unix_ns"] / 1e9 for sample in usual[1] if what in sample["gpu"][0]]
+        return [after - before for before, after in pairwise(times)]
+
+    for what, every_s, fewest in (
+        ("gpu_pct", 0.2, 10),
+        ("power_w", 1.0, 1),
+        ("processes", 5.0, 0),
+        ("board", 5.0, 0),
+    ):
+        assert len(gaps(what)) >= fewest
+        assert min(gaps(what), default=every_s) > 0.85 * every_s
 
 
 def test_the_matrix_units_activity_comes_from_gpm(usual: Sampled) -> None:
     told = next(sample["gpu"][0] for sample in usual[1] if "tensor_pct" in sample["gpu"][0])
     assert (told["tensor_pct"], told["sm_pct"], told["dram_pct"]) == (40.0, 12.5, 12.5)
-    assert 0.4 < told["gpm_window_s"] < 2.5
+    assert 0.4 < told["gpm_window_s"] <= (usual[1][-1]["unix_ns"] - usual[1][0]["unix_ns"]) / 1e9 + 0.5
     assert not {"nvlink_rx_mib_s", "tensor_imma_pct"} & {*told}  # an error of its own, and no number
     assert all("tensor_pct" not in sample["gpu"][1] for sample in usual[1])
 
 
 def test_later_readings_of_what_a_board_and_a_driver_may_be(variants: dict[str, Sampled]) -> None:
     _, samples = variants["board"]
-    assert 600 <= samples[0]["driver"]["opened_ms"] < 3000
+    assert 600 <= samples[0]["driver"]["opened_ms"] < 60_000
     assert all("driver" not in sample for sample in samples[1:])
     assert (samples[-1]["gpu"][0]["gpu_pct"], "gpu_pct" in samples[-1]["gpu"][1]) == (75, False)
     parts = [sample["gpu"][0]["mig"] for sample in variants["divided"][1] if "mig" in sample["gpu"][0]]

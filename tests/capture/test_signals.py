@@ -10,11 +10,14 @@ from tfdoctor.capture.signals import ENDING, FAULTS, WATCHED
 COUNTS = """
 import signal, sys, time
 from collections import Counter
-numbers, handled = [], [int(word) for word in sys.argv[1:]]
+told, numbers, handled = 0, [], [int(word) for word in sys.argv[1:]]
 for number in handled:
     signal.signal(number, lambda number, frame: numbers.append(int(number)))
 print("ready", flush=True)
-while signal.SIGUSR2 not in numbers:
+while signal.SIGUSR2 not in (known := [*numbers]):
+    if len(known) > told:
+        told = len(known)
+        print(told, flush=True)
     time.sleep(0.01)
 time.sleep(0.3)
 print(sorted(Counter(numbers).items()), flush=True)
@@ -34,8 +37,15 @@ def started(folder: Path, source: str, *args: str, **options: Any) -> Popen[str]
     return running.started(words, folder, **{"start_new_session": False, "process_group": 0, **options})
 
 
+def arrives(process: Popen[str], many: int) -> None:
+    """Wait until the script has told of so many signals, and for one that comes twice."""
+    while int(sure(process.stdout).readline()) < many:
+        pass
+    time.sleep(0.1)
+
+
 def over(process: Popen[str]) -> tuple[str, int]:
-    shown, _ = process.communicate(timeout=30)
+    shown, _ = process.communicate(timeout=60)
     return shown, process.returncode
 
 
@@ -44,17 +54,18 @@ def test_every_signal_arrives_once(send: Callable[[int, int], None], tmp_path: P
     """Also one that would stop a script without a handler: tfdoctor does not stop alone."""
     numbers = [*map(int, SENT), int(signal.SIGUSR2)]
     process = started(tmp_path, COUNTS, *map(str, numbers))
-    for number in numbers:
+    for many, number in enumerate(numbers, 1):
         send(process.pid, number)
-        time.sleep(0.1)
+        if number != signal.SIGUSR2:
+            arrives(process, many)
     assert over(process) == (f"{sorted((number, 1) for number in numbers)}\n", 7)
 
 
 def test_a_signal_to_all_and_one_to_tfdoctor_are_two(tmp_path: Path) -> None:
     process = started(tmp_path, COUNTS, "10", "12")
-    for send in (os.killpg, os.kill, os.killpg):
+    for many, send in enumerate((os.killpg, os.kill, os.killpg), 1):
         send(process.pid, signal.SIGUSR1)
-        time.sleep(0.1)
+        arrives(process, many)
     os.kill(process.pid, signal.SIGUSR2)
     assert over(process) == ("[(10, 3), (12, 1)]\n", 7)
 
@@ -78,24 +89,28 @@ def test_a_script_that_dies_of_a_signal_gives_the_code_of_a_shell(
 
 
 def test_ctrl_z_stops_the_job_and_fg_continues_it(tmp_path: Path) -> None:
-    process = started(tmp_path, f"{READY}import time\ntime.sleep(0.5)\nprint('done')\n")
+    process = started(tmp_path, f"{READY}input()\nprint('done')\n", stdin=subprocess.PIPE)
     os.killpg(process.pid, signal.SIGTSTP)
     _, status = os.waitpid(process.pid, os.WUNTRACED)  # as a shell waits
     assert (os.WIFSTOPPED(status), os.WSTOPSIG(status)) == (True, signal.SIGTSTP)
-    time.sleep(0.6)
+    print(file=process.stdin, flush=True)
+    time.sleep(0.3)
     assert process.poll() is None
     os.killpg(process.pid, signal.SIGCONT)
     assert over(process) == ("done\n", 0)
 
 
-STOPS = """
+STOPS = '''
 import os, signal, subprocess, sys
 print("ready", flush=True)
-wake = f"import os, time; time.sleep(0.3); os.kill({os.getpid()}, 18)"
+wake = f"""import os, time
+while open("/proc/{os.getpid()}/stat").read().rpartition(")")[2].split()[0] != "T": time.sleep(0.01)
+time.sleep(0.3)
+os.kill({os.getpid()}, 18)"""
 subprocess.Popen([sys.executable, "-c", wake])
 os.kill(os.getpid(), signal.SIGSTOP)
 print("done")
-"""
+'''
 
 
 def test_a_script_that_stops_itself_does_not_stop_tfdoctor(tmp_path: Path) -> None:

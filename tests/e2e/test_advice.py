@@ -27,31 +27,8 @@ GIVEN = {
 }
 """What the pages take as given, behind their first import."""
 
-SHOWN = {
-    "speed-up-an-input-pipeline": """
-import os, tempfile
-folder = tempfile.mkdtemp()
-path = os.path.join(folder, "one.jpg")
-tf.io.write_file(path, tf.io.encode_jpeg(tf.zeros((20, 30, 3), tf.uint8)))
-(images, labels), *rest = batches([path] * 9, list(range(9)), 4)
-assert images.shape == (4, 224, 224, 3), images.shape
-assert len(rest) == 1, len(rest)
-""",
-    "mixed-precision": """
-assert [layer.compute_dtype for layer in model.layers] == ["bfloat16", "float32"]
-model.layers[-1].activation = keras.activations.softmax
-x, y = tf.random.stateless_uniform([64, 784], [1, 2]), tf.range(64) % 10
-losses = [float(step(x, y)) for _ in range(30)]
-assert losses[-1] < losses[0] - 0.5, losses
-assert float(optimizer.dynamic_scale) > 1.0
-keras.mixed_precision.set_global_policy("float32")
-""",
-    "choose-shapes": """
-found = tf.nn.softmax(without_padding(tf.zeros([2, 8]), 5))
-assert found.numpy().round(6).tolist() == tf.constant([[0.2] * 5 + [0.0] * 3] * 2).numpy().round(6).tolist()
-""",
-}
-
+PARTS = {name: f"\n{text}" for name, text in text_parts(Path(__file__).with_name("advice.txt")).items()}
+"""What the pages are asked behind their code, by their names; and what is around the advice against padding."""
 
 NORM = f"""
 import keras, tensorflow as tf
@@ -80,72 +57,16 @@ def code_of(page: str) -> str:
     found = re.findall(r"^( *)```python\n(.*?)^\1```", text, re.MULTILINE | re.DOTALL)
     first, *more = [re.sub(rf"^{indent}", "", code, flags=re.MULTILINE) for indent, code in found]
     imports, *rest = re.split(r"(?<=\n)\n", first, maxsplit=1)
-    return "\n".join([imports, GIVEN[page], *rest, *more, SHOWN[page]])
+    return "\n".join([imports, GIVEN[page], *rest, *more, PARTS[page]])
 
 
 # Shorter padding, for whatever makes the batches
 
-BEFORE = """
-import random
-import keras
-import numpy as np
-import tensorflow as tf
-
-rng, batch_size = np.random.default_rng(1), 16
-sequences = [rng.integers(1, 50, size).astype("int32") for size in rng.integers(5, 60, 500)]
-lengths, labels = np.array([len(one) for one in sequences]), rng.integers(0, 2, 500)
-model = keras.Sequential([
-    keras.Input((None,), dtype="int32"),
-    keras.layers.Embedding(50, 8),
-    keras.layers.GlobalAveragePooling1D(),
-    keras.layers.Dense(2),
-])
-model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-seen = []
-
-def dataset_of_examples():
-    signature = tf.TensorSpec((None,), "int32"), tf.TensorSpec((), "int64")
-    examples = lambda: zip(sequences, labels)
-    return tf.data.Dataset.from_generator(examples, output_signature=signature)
-
-def train_step(tokens, y):
-    seen.append(tokens.shape[1])
-    model.train_on_batch(tokens, y)
-
-class Texts(keras.utils.PyDataset):
-    def __len__(self):
-        return len(found_batches)
-
-    def __getitem__(self, at):
-        batch = found_batches[at]
-        tokens = padded([sequences[one] for one in batch])
-        if at == 0 and not by_length:
-            tokens = np.pad(tokens, [(0, 0), (0, 8)])
-        seen.append(tokens.shape[1])
-        return tokens, labels[batch]
-"""
-
-DATASET = """
-seen += [int(tokens.shape[1]) for tokens, _ in dataset]
-model.fit(dataset, verbose=0)
-"""
-
 AFTER = {
-    BatchMaker.DATASET: DATASET,
-    BatchMaker.ARRAYS: DATASET,
-    BatchMaker.GIVEN: """
-if by_length:
-    found_batches = batches(lengths, batch_size)
-else:
-    order = rng.permutation(500)
-    found_batches = [order[at : at + batch_size] for at in range(0, 500, batch_size)]
-model.fit(Texts(), verbose=0)
-""",
-    BatchMaker.LOOP: """
-if not by_length:
-    for at in range(0, 500, batch_size):
-        train_step(padded(sequences[at : at + batch_size]), labels[at : at + batch_size])
-""",
+    BatchMaker.DATASET: PARTS["a dataset"],
+    BatchMaker.ARRAYS: PARTS["a dataset"],
+    BatchMaker.GIVEN: PARTS["batches that are given"],
+    BatchMaker.LOOP: PARTS["a loop"],
 }
 
 
@@ -161,7 +82,7 @@ def advised(maker: BatchMaker) -> tuple[str, str]:
 def program(maker: BatchMaker, *, by_length: bool) -> str:
     """Return a program that trains by the advice, and notes in `seen` how long its batches are."""
     begin = "dataset = dataset_of_examples()\n" if maker is BatchMaker.DATASET else ""
-    parts = BEFORE, f"by_length = {by_length}", begin + advised(maker)[by_length], AFTER[maker]
+    parts = PARTS["before"], f"by_length = {by_length}", begin + advised(maker)[by_length], AFTER[maker]
     return "\n".join(parts)
 
 
@@ -254,7 +175,7 @@ def test_all_edits_of_a_script_go_together_and_it_trains(
 
 TEXT = (SCRIPTS / INPUT).read_text(encoding="utf-8").splitlines()
 MAKES = Location(INPUT, next(n for n, line in enumerate(TEXT, 1) if "def __getitem__" in line))
-SLOW = Location(INPUT, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
+SLOW = Location(INPUT, TEXT.index("        zlib.decompress(PACKED)  # takes the time") + 1)
 
 
 @cases(("workers", MAKES), ("generator", None))

@@ -5,7 +5,7 @@ from tests.e2e.kit import *
 
 pytestmark = pytest.mark.tensorflow
 
-TRAIN = """import time
+TRAIN = """import statistics, time
 import tensorflow as tf
 
 weights = tf.Variable(tf.zeros((4, 1)))
@@ -16,13 +16,16 @@ def step(x):
         loss = tf.reduce_mean((x @ weights - 1.0) ** 2)
     weights.assign_sub(0.01 * tape.gradient(loss, weights))
 
+took = [0.0]
 for x in tf.data.Dataset.from_tensor_slices(tf.ones((640, 4))).batch(8):
+    began = time.perf_counter()
     step(x)
+    took.append(time.perf_counter() - began)
     time.sleep(WAIT)
 """
 
-FAST_S, SLOW_S = 0.002, 0.03
-"""So far apart that no load of the machine makes one of the other."""
+FAST, SLOW = "0.002", "min(1.0, max(0.03, 20 * statistics.median(took[-20:])))"
+"""So far apart, by the time that a step takes at the load of the machine, that none makes one of the other."""
 
 
 def git(folder: Path, *words: str) -> str:
@@ -31,10 +34,10 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def commit(folder: Path, wait_s: float) -> str:
-    (folder / "model" / "train.py").write_text(TRAIN.replace("WAIT", str(wait_s)))
+def commit(folder: Path, wait: str) -> str:
+    (folder / "model" / "train.py").write_text(TRAIN.replace("WAIT", wait))
     git(folder, "add", ".")
-    git(folder, "commit", "-qm", f"Wait {wait_s} s")
+    git(folder, "commit", "-qm", f"Wait {wait} s")
     return git(folder, "rev-parse", "HEAD")
 
 
@@ -47,8 +50,8 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Runner:
     git(repository, "init", "-q")
     (repository / "model").mkdir()
     (repository / "model" / "quick.py").write_text("print('no training')\n")
-    base = commit(repository, FAST_S)
-    commit(repository, SLOW_S)
+    base = commit(repository, FAST)
+    commit(repository, SLOW)
     given = inputs(command="'model/train.py'", base="record", max_regression="10%", steps="40")
     words = given | {
         "runner.temp": str(temporary),

@@ -135,76 +135,10 @@ def test_stop_after_ends_the_run_and_runs_finally(profile: Profile, tmp_path: Pa
 
 # Failures
 
-FAILS = """
-import sys, traceback
-import keras, numpy as np, tensorflow as tf
-from training import FEATURES, build, digest, pipeline
-keras.utils.set_random_seed(7)
-x = np.random.default_rng(0).normal(size=(640, 16)).astype("float32")
-y = x[:, :1] * 2
-def graph_error():
-    model = build()
-    weight = tf.Variable(tf.ones([FEATURES, 1]))
-    @tf.function
-    def train(x, y, number):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean((model(x) @ tf.ones([1, 1]) + x @ weight - y) ** 2)
-        tf.debugging.assert_less(number, 15)
-        weight.assign_sub(0.001 * tape.gradient(loss, weight))
-    try:
-        for number, (x, y) in enumerate(pipeline(40)):
-            train(x, y, tf.constant(number))
-    finally:
-        digest(model, weight.numpy())
-def broken():
-    yield x[:32], y[:32]
-    raise ValueError("no more rows")
-def train(x):
-    with tf.GradientTape():
-        tf.reduce_mean(x @ w)
-    raise RuntimeError("in the loop")
-class Stops(keras.callbacks.Callback):
-    def on_epoch_end(self, epoch, logs=None):
-        raise KeyError("callback")
-m = keras.Sequential([keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)])
-m.compile("sgd", "mse")
-w = tf.Variable(tf.zeros((16, 1)))
-FAILING = {
-    "fit": lambda: m.fit(broken(), verbose=0),
-    "callback": lambda: m.fit(x, y, epochs=3, verbose=0, callbacks=[Stops()]),
-    "evaluate": lambda: m.evaluate(x[:, :3], y, verbose=0),
-    "predict": lambda: m.predict(x[:, :3], verbose=0),
-    "load": lambda: keras.models.load_model("nowhere.keras"),
-    "weights": lambda: m.load_weights("nowhere.weights.h5"),
-    "batch": lambda: m.train_on_batch(x[:, :3], y),
-    "function": lambda: tf.function(train)(x),
-    "eager": lambda: train(x),
-    "compile": lambda: m.compile(loss="no such loss"),
-    "checkpoint": lambda: tf.train.Checkpoint(w=w).restore("/nowhere/ckpt"),
-}
-try:
-    graph_error()
-except tf.errors.InvalidArgumentError as error:
-    sys.excepthook(type(error), error, error.__traceback__)  # as if nobody had caught it
-for name, call in FAILING.items():
-    try:
-        call()
-        print(name, "passed")
-    except Exception as error:
-        print(name, type(error).__name__, str(error))
-        print("".join(traceback.format_exception(error)))
-m.compile("sgd", "mse")
-try:
-    raise ValueError
-except ValueError:
-    m.fit(x, y, verbose=0)  # while an exception is handled
-m.predict(x[:, :3], verbose=0)  # ends the run
-"""
-
 
 def test_exceptions_are_the_scripts_and_end_the_call_they_come_from(script: Path, tmp_path: Path) -> None:
     """What was trained until then is the same to the last bit, and the message of an operation that fails."""
-    (fails := script.with_name("fails.py")).write_text(FAILS)
+    fails = Path(shutil.copy(SCRIPTS / "fails.txt", script.with_name("fails.py")))
     shutil.copy(script, script.with_name("training.py"))
     alone, run = plain(fails), clean(profiled(fails, tmp_path / "out"))
     assert run.code == alone.returncode == 1

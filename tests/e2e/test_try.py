@@ -8,60 +8,7 @@ from tfdoctor.trial.layer import why_not
 
 pytestmark = pytest.mark.tensorflow
 
-EMPTY_PROMISE = '''
-"""The time on the host is long.
-
-## What it checks
-
-The time on the host.
-
-## Why it matters
-
-It is long.
-
-## How to fix
-
-Map in parallel, which does not help.
-
-## Holds for
-
-This script.
-
-## Sources
-
-- [Nothing](https://example.org)
-"""
-
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, Measure, Remedy, Stage, Verdict
-
-TOPIC = Topic.EXECUTION
-
-
-def check(breakdown: Breakdown) -> Verdict:
-    """Promise all of the time on the host."""
-    host = breakdown["host"]
-    if host < 1.0:
-        return Healthy(summary="the time on the host is short")
-    return Finding(
-        summary="the time on the host is long",
-        evidence=(Measure("time on the host", ms(host)),),
-        remedies=(Remedy("Map in parallel", at=Location("train.py", LINE), edit_id="parallel-map"),),
-        effects=(Effect(Stage.HOST, scales=0.0),),
-    )
-
-
-def sick() -> Verdict:
-    """10 ms on the host."""
-    return check(Breakdown.of(host=10.0, device=20.0))
-
-
-def healthy() -> Verdict:
-    """Next to nothing on the host."""
-    return check(Breakdown.of(host=0.1, device=20.0))
-'''
+EMPTY_PROMISE = (SCRIPTS / "empty_promise.txt").read_text("utf-8")
 """A rule whose edit does not save what it promises."""
 
 

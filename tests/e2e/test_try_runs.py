@@ -145,7 +145,7 @@ def test_ctrl_c_before_a_round_has_ended_is_one_sentence(tmp_path: Path) -> None
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)
     assert (child.returncode, errors) == (130, "tfdoctor: Nothing was measured before the interrupt.\n")
-    until(lambda: not processes_in(folder), 20)  # the program itself would last for a minute
+    until(lambda: not processes_in(folder), 40)  # the program itself would last for a minute
     assert ([*folder.iterdir()], [*temporary.glob("tfdoctor*")]) == ([], [])
 
 

@@ -58,7 +58,8 @@ def test_the_limit_is_of_its_own_time(tmp_path: Path) -> None:
     other = TurningRun(starting("-c", BUSY, str(tmp_path / "a"), "0.6"), 60.0)
     take_turns([endless, other], TURN_S)
     assert (endless.code, other.code) == (None, 0)
-    assert endless.seconds == pytest.approx(2.5 * TURN_S, abs=0.3)
+    *others, _ = endless.turns
+    assert sum(end - begin for begin, end in others) < 2.5 * TURN_S <= endless.seconds
 
 
 def test_an_error_between_turns_ends_stopped_processes(tmp_path: Path) -> None:
@@ -111,15 +112,26 @@ def test_the_clock_of_a_run_goes_on_in_its_turns_alone(lengths: Sequence[float])
     assert own[-1] - own[0] == pytest.approx(1e3 * run.seconds)
 
 
-PROGRAM = "import time; print('ready', flush=True); [time.sleep(0.01) for _ in range(40)]; print('done')"
+PROGRAM = """
+import os, time
+while not os.path.exists("go"):
+    time.sleep(0.01)
+print("done")
+"""
 
 TURNS = f"""
-import subprocess, sys
+import subprocess, sys, threading, time
 from tfdoctor.trial.turns import TurningRun, take_turns
 words = ["sh", "-c", '"$0" -c "$1"; exit 3', sys.executable, {PROGRAM!r}]
-run = TurningRun(lambda: subprocess.Popen(words, start_new_session=True), 1.5)
+run = TurningRun(lambda: subprocess.Popen(words, start_new_session=True), 60.0)
+def ready():
+    while not run.child:
+        time.sleep(0.01)
+    print("ready")
+threading.Thread(target=ready).start()
+began = time.monotonic()
 take_turns([run])
-print(run.code, run.seconds < 1.5, len(run.turns) > 1)
+print(run.code, run.seconds < time.monotonic() - began - 0.8, len(run.turns) > 1)
 """
 
 
@@ -130,7 +142,8 @@ def test_runs_stop_with_tfdoctor(tmp_path: Path) -> None:
     assert sure(process.stdout).readline() == "ready\n"
     os.killpg(process.pid, signal.SIGTSTP)
     assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
-    time.sleep(1.6)  # longer than the run may compute
+    (tmp_path / "go").touch()
+    time.sleep(0.9)
     os.killpg(process.pid, signal.SIGCONT)
-    shown, _ = process.communicate(timeout=30)
+    shown, _ = process.communicate(timeout=60)
     assert shown == "done\n3 True True\n"

@@ -40,18 +40,24 @@ def test_memory_is_reserved_before_it_is_written_and_files_are_those_of_the_proc
 # Counters that take long
 
 
-def busy(seconds: float) -> int:
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
-        pass
-    return 7
+@pytest.fixture
+def takes(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], int]:
+    """What takes so many s of a processor, and returns 7."""
+    spent: list[float] = []
+
+    def take(seconds: float) -> int:
+        spent.append(seconds)
+        return 7
+
+    monkeypatch.setattr(counters.time, "thread_time", lambda: sum(spent))
+    return take
 
 
-def test_a_counter_that_takes_long_is_read_rarely() -> None:
+def test_a_counter_that_takes_long_is_read_rarely(takes: Callable[[float], int]) -> None:
     calls: list[int] = []
 
     def read() -> int:
-        calls.append(busy(0.002))
+        calls.append(takes(0.002))
         return len(calls)
 
     paced = counters.Paced(read)
@@ -74,8 +80,8 @@ def test_a_counter_that_fails_is_asked_no_more(every: Any) -> None:
     assert calls == [1]
 
 
-def test_a_value_of_an_earlier_bucket_is_not_told_again(every: Any) -> None:
-    every.paced["blocks"] = counters.Paced(lambda: busy(0.01))
+def test_a_value_of_an_earlier_bucket_is_not_told_again(every: Any, takes: Callable[[float], int]) -> None:
+    every.paced["blocks"] = counters.Paced(lambda: takes(0.01))
     assert every.read()["blocks"] == 7
     now = time.perf_counter()
     assert ["blocks" in every.read(now + later) for later in (-5, 5)] == [True, False]

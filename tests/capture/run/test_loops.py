@@ -18,8 +18,7 @@ def seen(source: str) -> dict[str, tuple[CodeType, int, bool]]:
     return found
 
 
-PARTS = [one.partition("\n") for one in Path(__file__).with_name("loops.txt").read_text().split("## ")[1:]]
-TEXTS = {name: source for name, _, source in PARTS}
+TEXTS = text_parts(Path(__file__).with_name("loops.txt"))
 """Sources by their names; in those without a space, what is marked as "in" is in the loop."""
 CASES = {name: source for name, source in TEXTS.items() if " " not in name} | {
     "many-names": (
