@@ -2,23 +2,22 @@
 
 from tests.rules.kit import *
 from tfdoctor.rules.execution import slow_call
-from tfdoctor.rules.execution.slow_call.single_examples import SingleExamples
 
 READ, SET = script(54), script(58)
 GET_WEIGHTS, SET_WEIGHTS = (f"keras.src.layers.layer.Layer.{name}_weights" for name in ("get", "set"))
 LAYER, WRITES = "keras.src.layers.layer.Layer.__call__", "tensorflow.summary.histogram"
 
 
-def example(  # noqa: PLR0913 - the run, and the typical step
+def example(
     *lines: RunLine, each_ms: float = 20.0, source: str = "keras-fit", calls: tuple[MadeCall, ...] = (),
-    fits: int = 1, singles: tuple[str, ...] = (), operations: Operations | None = None,
+    fits: int = 1, operations: Operations | None = None,
     breakdown: Breakdown | None = None,
 ) -> Verdict:  # fmt: skip
     """Judge a run of a minute with 1,000 steps, in which these lines work."""
     times = {phase: sum(line.ms for line in lines if line.phase is phase) for phase in {one.phase for one in lines}}
     run = replace(equal_steps(script(1), 1_000, each_ms), source=source)
-    made, examples = RunCalls(calls, epochs=1, fits=fits), SingleExamples(frozenset(singles))
-    return slow_call.check(divided_run(60_000.0, times, *lines), run, made, examples, operations, breakdown)
+    made = RunCalls(calls, epochs=1, fits=fits)
+    return slow_call.check(divided_run(60_000.0, times, *lines), run, made, operations, breakdown)
 
 
 def at_work(
@@ -74,15 +73,11 @@ def test_verdicts(told: Cases) -> None:
     for made, each in ((1_000, "each of 1,000 steps"), (500, "two steps"), (499, "three of some steps")):
         call = made_call(RunCall.FIT, READ, made, 10.0)
         told[f"fit for {each}"] = example(*fits, calls=(call,), fits=made)
-    policy = at_work("policy", exact=True, executes_ms=4_499.0)
-    for number, useful in ((8_000, 4_499.0), (7_999, 4_499.0), (80_000, 1_000.0), (80_000, 4_500.0)):
-        call = made_call(RunCall.FUNCTION, READ, number, 9_000.0 / number, name="policy")
-        told[
-            f"{number / 1000} calls per step for one example, in operations for {useful / 9_000:.2f} of their time"
-        ] = example(replace(policy, executes_ms=useful), calls=(call,), singles=("policy",))
-    told["a function for many examples"] = example(
-        policy, calls=(made_call(RunCall.FUNCTION, READ, 80_000, 0.1, name="policy"),)
-    )
+    policy = at_work("policy", exact=True, single=True)
+    for number, each_ms in ((8_000, 1.125), (7_999, 1.125), (8_000, 5.0), (8_000, 5.1)):
+        call = made_call(RunCall.FUNCTION, READ, number, each_ms, name="policy")
+        told[f"{number / 1000} calls per step for one example, {each_ms} ms each"] = example(policy, calls=(call,))
+    told["a function for many examples"] = example(replace(policy, single=False), calls=(call,))
 
 
 @golden_cases
@@ -103,33 +98,3 @@ def test_writes(told: Cases) -> None:
     told["summaries in steps that are long enough to read each"] = summarized(1.0, each_ms=5_012.0)
     told["summaries in half of the steps, and in fewer"] = summarized(0.5), summarized(0.4)
     told["beside a line that writes"] = example(at_work(SET_WEIGHTS)), summarized(1.0, 5_100.0)
-
-
-def graph(*shapes: list[int | None], **more: Any) -> dict[str, Any]:
-    operations = [
-        graph_operation(f"x{n}", "Placeholder", [], [["float32", shape]]) for n, shape in enumerate(shapes)
-    ]
-    return {"name": "policy", "kind": "function", "operations": operations, **more}
-
-
-@golden_cases
-def test_single_examples(told: Cases) -> None:
-    def traced(name: str, *graphs: dict[str, Any]) -> None:
-        found = SingleExamples.measure(recording({"graphs": list(graphs)}))
-        told[name] = lambda: sorted(found.names) or ["none"]
-
-    one = graph([1, 192])
-    traced("one example, and a number", graph([1, 192], []))
-    traced("one example, in a graph for any number as well", one, graph([None, 192]))
-    traced("eight examples", graph([8, 192]))
-    traced("one example, and 64 in another graph: most calls may be for 64", one, graph([64, 192]))
-    traced("any number of examples", graph([None, 192]))
-    traced("an example and a vector, which may be anything", graph([1, 192], [192]))
-    traced("a vector", graph([192]))
-    traced("a number", graph([]))
-    traced("a function within another", graph([1, 192], outer="train"))
-    traced("an example, and captured weights", graph([1, 192], [192, 4], captured=["x1"]))
-    traced("no graph")
-    updates = graph([1, 192])
-    updates["operations"].append(graph_operation("w", "AssignAddVariableOp"))
-    traced("trap: online learning trains on one example at a time", updates)

@@ -50,7 +50,7 @@ from tfdoctor.families.input_stages import *
 from tfdoctor.families.places import *
 from tfdoctor.families.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.families.shares import judged, nothing, spared, why_not
-from tfdoctor.families.small_calls import rows_per_batch, small_calls
+from tfdoctor.families.small_calls import ON_BATCH_MS, USUAL_ROWS, rows_per_batch, small_calls
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity, with_noun
 from tfdoctor.terms.kinds import DeviceKind, InputKind, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.pages import page

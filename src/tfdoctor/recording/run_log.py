@@ -124,6 +124,8 @@ class Bucket(Record):
     counters: RunCounters = RunCounters()
     # Calls that samples show, of different steps, with known arguments; and those that had an earlier one's:
     given: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    # Calls that samples show, with arrays of rows; and those with one row of each:
+    single: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class Span(Record):

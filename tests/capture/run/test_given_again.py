@@ -24,7 +24,7 @@ def own(path: object) -> tuple[FrameType, dict[str, object]]:
 def seen(*calls: FrameType, trains: tuple[CodeType, ...] = ()) -> list[bool | None]:
     """Return what is said of calls, one in each step."""
     known = given_again.GivenAgain()
-    return [known.seen(frame, step, trains) for step, frame in enumerate(calls)]
+    return [known.seen(frame, step, trains)[0] for step, frame in enumerate(calls)]
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,40 @@ def test_what_is_no_other_call() -> None:
     assert seen(deleted("a"), deleted("b")) == [None, None]  # what it was given is not there any more
     frame = load(1)
     assert seen(frame, frame, trains=(load.__code__,)) == [None, None]  # it is under way for many steps
-    assert given_again.GivenAgain().seen(load(), 0, ()) is not None
+    assert given_again.GivenAgain().seen(load(), 0, ())[0] is not None
     (holds, held), again = own("a"), own("a")[0]
     assert seen(holds, again) == [None, None]  # to read its variables would change the dictionary that holds them
     assert held == {"path": "a"}
     known = given_again.GivenAgain()
-    assert [known.seen(load(1), step, ()) for step in (3, 3, 4)] == [False, None, True]
+    assert [known.seen(load(1), step, ())[0] for step in (3, 3, 4)] == [False, None, True]
     # What the function has let go is not kept alive by its frame.
-    assert given_again.GivenAgain().seen(frame, 0, ()) is False
+    assert given_again.GivenAgain().seen(frame, 0, ()) == (False, None)
     assert frame.f_locals == {"values": (1,), "named": {}}
+
+
+class EagerTensor:
+    """What TensorFlow's arrays are called, of three rows."""
+
+    shape = (3, 4)
+
+
+EagerTensor.__module__, EagerTensor.__qualname__ = "tensorflow.python.framework.ops", "EagerTensor"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "single"),
+    [
+        ((TABLE[:1],), True),
+        ((TABLE[None], [TABLE[:1], {"mask": TABLE[:1]}]), True),
+        ((TABLE[:1], np.arange(9.0)), True),  # a vector may be anything
+        ((TABLE[:1], TABLE[:2]), False),
+        ((EagerTensor(),), False),
+        ((np.arange(9.0), 3, "a"), None),
+        (([TABLE[:1]] * 17,), None),  # a list of many items is none
+        ((queue.Queue(), TABLE[:1]), True),  # whose content is not compared
+    ],
+)
+def test_one_item_is_one_row_of_each_array(arguments: tuple[object, ...], *, single: bool | None) -> None:
+    frame = load(*arguments)
+    known = given_again.GivenAgain()
+    assert [known.seen(frame, 0, ())[1], known.seen(frame, 0, ())[1]] == [single, single]  # in each sample

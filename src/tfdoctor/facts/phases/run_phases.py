@@ -25,6 +25,7 @@ from tfdoctor.terms.text import shorten
 ENOUGH = 5  # Samples of a line from which on it is named: with 5, its share is uncertain by 45 %
 MOST_LINES = 500  # Lines that are kept, the largest: nobody reads more of generated code, or of a very long run
 HALF = 0.5
+MOSTLY = 0.9  # Share of the calls of a line with one row of each array from which on it works on one item at a time
 # Functions of TensorFlow that call its executor, or wait for a tensor.
 EXECUTING = frozenset({"quick_execute", "numpy", "_numpy"})
 ONCE = (Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.END)  # Phases that a longer run has no more of
@@ -48,9 +49,10 @@ class RunLine(PhaseLine, kw_only=True):
     ``ms`` in which TensorFlow executed operations, as samples show it, or their result was waited for. ``around``
     are the user's lines that lead to the function of ``at``, the innermost first. Of ``given`` calls that samples
     show, in different steps and with arguments that could be compared, ``again`` had those of an earlier one.
-    ``callback`` is the method of a Keras callback that it works for, ``work`` what it mostly does. ``in_step``
-    says that it lies in the function that the loop calls for a training step, ``looped`` in the innermost loop
-    around the call that trains; ``long_ms`` are in steps of over 1.5 times the usual one, after that time.
+    ``single`` says that nearly all calls that samples show get one row of each array. ``callback`` is the method of
+    a Keras callback that it works for, ``work`` what it mostly does. ``in_step`` says that it lies in the function
+    that the loop calls for a training step, ``looped`` in the innermost loop around that which trains; ``long_ms``
+    are in steps of over 1.5 times the usual one, after that time.
     """
 
     phase: Phase
@@ -64,6 +66,7 @@ class RunLine(PhaseLine, kw_only=True):
     around: tuple[Location, ...] = ()
     given: int = 0
     again: int = 0
+    single: bool = False
     callback: str = ""
     work: RunWork = RunWork.OTHER
     in_step: bool = False
@@ -84,13 +87,18 @@ class RunLine(PhaseLine, kw_only=True):
 def run_lines(pieces: Iterable[RunPiece], place: Places, log: RunLog) -> tuple[RunLine, ...]:
     """Return the lines of all phases, the largest first."""
     held = by_key(((piece.phase, _same(piece.seen)), piece) for piece in pieces)
-    given, lines = _given(log), []
-    for (_, same), own in held.items():
+    counted, lines = {what: _by_stack(log, what) for what in ("given", "single")}, []
+    for own in held.values():
         phase, line = own[0].phase, own[0].seen
         ms, runs = sum(piece.ms for piece in own), summed((piece.seen.runs or "", piece.ms) for piece in own)
         repeats = [piece.seen.repeats for piece in own if piece.seen.repeats is not None]
         around = next(iter(summed((piece.seen.around, piece.ms) for piece in own)))
-        calls, again = given.get(same, (0, 0))
+        # A piece without a sample has no stack of its own.
+        seen = {piece.seen.id for piece in own if piece.samples}
+        (calls, again), (with_rows, one_row) = (
+            [sum(counts) for counts in zip(*(of.get(number, (0, 0)) for number in seen), (0, 0), strict=True)]
+            for of in counted.values()
+        )
         lines.append(
             RunLine(
                 phase=phase, at=place(line.at), ms=ms, samples=round(sum(piece.samples for piece in own)),
@@ -100,6 +108,7 @@ def run_lines(pieces: Iterable[RunPiece], place: Places, log: RunLog) -> tuple[R
                 executes_ms=sum(ms for name, ms in runs.items() if name.rpartition(".")[2] in EXECUTING),
                 exact=sum(piece.ms for piece in own if piece.exact) > HALF * ms,
                 around=tuple(at for one in around if (at := place(one))), given=calls, again=again,
+                single=bool(one_row) and one_row >= MOSTLY * with_rows,
                 callback=next(iter(summed((piece.seen.callback, piece.ms) for piece in own))),
                 work=next(iter(summed((piece.seen.work, piece.ms) for piece in own))),
                 in_step=any(piece.seen.step for piece in own), looped=any(piece.seen.looped for piece in own),
@@ -114,14 +123,13 @@ def _same(seen: SeenStack) -> tuple[object, ...]:
     return seen.at, seen.caller, seen.calls or "", seen.function
 
 
-def _given(log: RunLog) -> dict[tuple[object, ...], tuple[int, int]]:
-    """Return the calls whose arguments could be compared, and those that repeat an earlier one's, by line."""
-    found: dict[tuple[object, ...], tuple[int, int]] = {}
-    for number, (given, again) in (row for bucket in log.buckets for row in bucket.given.items()):
-        stack = log.stacks.get(int(number)) if number.isdecimal() else None
-        if stack is not None:
-            before = found.get(_same(stack), (0, 0))
-            found[_same(stack)] = before[0] + given, before[1] + again
+def _by_stack(log: RunLog, what: str) -> dict[int, tuple[int, int]]:
+    """Return the calls whose arguments are known, and those of them that are so, by the number of the stack."""
+    found: dict[int, tuple[int, int]] = {}
+    for number, (calls, so) in (row for bucket in log.buckets for row in getattr(bucket, what).items()):
+        if number.isdecimal():
+            before = found.get(int(number), (0, 0))
+            found[int(number)] = before[0] + calls, before[1] + so
     return found
 
 

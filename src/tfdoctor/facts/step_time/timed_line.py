@@ -73,7 +73,6 @@ class SlowCall(StrEnum):
     SAVE = "save"
     CLEAR = "clear_session"
     MODEL = "a model outside of a tf.function"
-    SINGLE = "a tf.function for one example"
     WRITE = "functions that write logs or files"  # for somebody who reads them
 
 

@@ -86,12 +86,13 @@ class Buckets:
             "stacks": {str(number): round(ns / 1e6, 2) for number, ns in stacks.ns.items()},
             "samples": {str(number): count for number, count in stacks.samples.items()},
             "given": {str(number): counts for number, counts in stacks.again.items()},
+            "single": {str(number): counts for number, counts in stacks.single.items()},
             "steps": [ended.describe(place) for place, ended in self.steps.items()],
             "counters": self.counters.read(self.start / 1e9),
         }
         if closes:
             self.totals, self.entered, self.start = totals, entered, now
-            self.steps, stacks.ns, stacks.samples, stacks.again = {}, {}, {}, {}
+            self.steps, stacks.ns, stacks.samples, stacks.again, stacks.single = {}, {}, {}, {}, {}
         return line
 
     def open_spans(self, now: int) -> Told:

@@ -1,8 +1,9 @@
-"""Whether calls that take time are given what an earlier one was given: they may compute the same again.
+"""What sampled calls are given: one item each, or what an earlier one was given, so that they compute it again.
 
 Samples show single calls, and their arguments stand in the frame. Those of two are alike where all are numbers,
 texts, arrays or tables with the same content, as far as it is compared. Of a call with any other one, such as a
 model, nothing is known. Calls within one step count as one: a frame does not say whether it is the same call.
+A call works on one item where all of its arrays of two dimensions or more have one row.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from ..process.stack import OURS, outward, user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator
     from types import CodeType, FrameType
     from typing import Any
+
+    Given = tuple[bool | None, bool | None]  # whether a call's arguments are an earlier one's, and are one item
 
     # The innermost user's code and its instruction, and the code that it calls:
     Call = tuple[CodeType, int, CodeType]
@@ -34,6 +37,8 @@ MOST_CALLS, MOST_GIVEN = 500, 200  # Places, and different arguments of each, th
 MOST_HELD = 20_000  # Objects that were told apart by themselves
 # Objects that are told apart by themselves alone: few programs change them.
 EAGER = "tensorflow.python.framework.ops.EagerTensor"
+ARRAYS = frozenset(("numpy.ndarray", EAGER))
+FEW_ITEMS = 16  # Of a list or a dictionary in which arrays are looked for
 HELD = ("pandas.", "scipy.sparse", EAGER, "builtins.function", "builtins.type")
 STARS = 0x4, 0x8  # CO_VARARGS, CO_VARKEYWORDS
 
@@ -50,20 +55,37 @@ class GivenAgain:
         self.last: dict[Call, int] = {}  # the step in which a call was seen last
         self.held: dict[int, weakref.ref[object]] = {}
 
-    def seen(self, frame: FrameType, step: int, trains: Container[CodeType]) -> bool | None:
-        """Say whether a call that no sample showed before has the arguments of an earlier one; None is unknown.
+    def seen(self, frame: FrameType, step: int, trains: Container[CodeType]) -> Given:
+        """Say whether a call that no sample showed before has the arguments of an earlier one, and one item.
 
-        ``trains`` are functions that are under way for many steps.
+        None is unknown. ``trains`` are functions that are under way for many steps.
         """
         found = called(frame)
-        if found is None:
-            return None
+        if found is None or found[1].f_code in trains:
+            return None, None
         call, made = found
-        if self.last.get(call, -1) == step or made.f_code in trains:
+        code = made.f_code
+        stars = sum(code.co_flags & star > 0 for star in STARS)
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
+        values: dict[str, object] = made.f_locals
+        try:
+            given = {name: values[name] for name in names}
+            rows = {*_rows(given)}
+            return self._repeats(call, given, step), rows == {1} if rows else None
+        except Exception:  # an argument is gone, or changes while it is read
+            return None, None
+        finally:
+            # Before Python 3.13 the frame keeps this copy: it would keep alive what the function lets go.
+            if type(values) is dict:
+                values.clear()
+
+    def _repeats(self, call: Call, values: dict[str, object], step: int) -> bool | None:
+        """Say whether a call has the arguments of an earlier step's; None where one of them is not compared."""
+        if self.last.get(call, -1) == step or not values:
             return None
         try:
-            given = self._arguments(made)
-        except Exception:  # an argument that is not compared, or that changes while it is read
+            given = tuple((name, self._content(value)) for name, value in values.items())
+        except Exception:
             return None
         known = self.calls.setdefault(call, set()) if len(self.calls) < MOST_CALLS else self.calls.get(call)
         if known is None:
@@ -72,21 +94,6 @@ class GivenAgain:
         if len(known) < MOST_GIVEN:
             known.add(given)
         return repeats
-
-    def _arguments(self, frame: FrameType) -> object:
-        code = frame.f_code
-        stars = sum(code.co_flags & star > 0 for star in STARS)
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
-        values: dict[str, object] = frame.f_locals
-        try:
-            given = tuple((name, self._content(values[name])) for name in names)
-        finally:
-            # Before Python 3.13 the frame keeps this copy: it would keep alive what the function lets go.
-            if type(values) is dict:
-                values.clear()
-        if not given:
-            raise Unknown
-        return given
 
     def _content(self, value: Any, depth: int = 0) -> object:  # noqa: ANN401  # any argument of the user's
         kind = type(value)
@@ -147,6 +154,16 @@ class GivenAgain:
             except TypeError:
                 raise Unknown from None
         return id(known)
+
+
+def _rows(value: Any, depth: int = 0) -> Iterator[int]:  # noqa: ANN401  # any argument of the user's
+    """Yield the rows of arrays that a call is given, alone or in short lists and dictionaries; not of vectors."""
+    kind = type(value)
+    if kind in (dict, tuple, list) and depth < DEEPEST and 0 < len(value) <= FEW_ITEMS:
+        for one in value.values() if kind is dict else value:
+            yield from _rows(one, depth + 1)
+    elif f"{kind.__module__}.{kind.__qualname__}" in ARRAYS and len(value.shape) > 1:
+        yield int(value.shape[0])
 
 
 def called(frame: FrameType) -> tuple[Call, FrameType] | None:

@@ -32,12 +32,15 @@ if TYPE_CHECKING:
 
     from ..process.stack import Instructions, Line
     from .clock import CallClock
+    from .given_again import Given
 
     # Whether in a long step, and whether the process waited for children:
     Times = tuple[bool, bool]
+    Counts = dict[int, list[int]]  # by the number of a stack: calls whose arguments are known, those that are so
 
 # Frames of the ways through the program that are remembered, 16 MB at most; to read a way anew takes 0.1 ms.
 MOST_FRAMES = 200_000
+UNKNOWN_CALL = None, None
 MOST_STACKS = 4000  # Stacks that the file tells apart; of later ones the line and the call, and then the call alone
 
 
@@ -102,7 +105,8 @@ class Stacks:
         self.ns: dict[int, int] = {}  # by the number of a stack
         self.samples: dict[int, int] = {}
         self.given = GivenAgain()
-        self.again: dict[int, list[int]] = {}  # calls with known arguments, and those that had an earlier one's
+        self.again: Counts = {}  # calls with known arguments, and those that had an earlier one's
+        self.single: Counts = {}  # calls with arrays, and those with one row of each
         self.forget()
 
     def forget(self) -> None:
@@ -122,13 +126,13 @@ class Stacks:
         clock.look_after_thread()
         if self.loops != self._loops():
             self.forget()
-        seen, again = self._seen(clock.thread)
+        seen, given = self._seen(clock.thread)
         if seen is None:
             return
         rests = clock.rests()
         if seen.waits and rests:
-            working, again_there = self._seen(self.cpu.working(clock.thread, now))
-            seen, again = (working, again_there) if working else (seen, again)
+            working, given_there = self._seen(self.cpu.working(clock.thread, now))
+            seen, given = (working, given_there) if working else (seen, given)
         self.interval.sampled(imports=seen.told["work"] == IMPORTING)
         children = self.cpu.awaits_children(ns, now) and rests
         key = clock.current.number, (clock.in_long_step(now), children)
@@ -137,21 +141,23 @@ class Stacks:
             number = seen.numbers[key] = self._number(*key, seen.told)
         self.ns[number] = self.ns.get(number, 0) + ns
         self.samples[number] = self.samples.get(number, 0) + 1
-        if again is not None:
-            counts = self.again.setdefault(number, [0, 0])
-            counts[0] += 1
-            counts[1] += again
+        for counts, is_so in zip((self.again, self.single), given):  # noqa: B905 - Python 3.9
+            if is_so is not None:
+                known = counts.setdefault(number, [0, 0])
+                known[0] += 1
+                known[1] += is_so
 
-    def _seen(self, thread: int | None) -> tuple[SampledStack | None, bool | None]:
-        """Return what the stack of a thread shows, and whether it repeats a call; None is unknown, or no thread."""
+    def _seen(self, thread: int | None) -> tuple[SampledStack | None, Given]:
+        """Return what the stack of a thread shows, and what is known of a call's arguments; None is no thread."""
         with OtherThreads() as frames:
             self.interval.look(frames, self.clock.thread)
             frame = frames.get(thread or 0)
             if frame is None:
-                return None, None
+                return None, UNKNOWN_CALL
             seen, clock = self._known(frame), self.clock
-            again = self.given.seen(frame, clock.stepped, clock.kept.codes) if seen.told["at"] is not None else None
-            return seen, again
+            if seen.told["at"] is None:
+                return seen, UNKNOWN_CALL
+            return seen, self.given.seen(frame, clock.stepped, clock.kept.codes)
 
     def _known(self, frame: FrameType) -> SampledStack:
         """Return what a stack shows, once read: reading all its lines takes longer than all else does."""

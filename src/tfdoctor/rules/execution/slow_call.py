@@ -2,7 +2,6 @@ from math import ceil
 
 from tfdoctor.facts.kit import by_key
 from tfdoctor.families.kit import *
-from tfdoctor.rules.execution.slow_call.single_examples import SingleExamples
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)
@@ -12,8 +11,6 @@ PRECONDITIONS = (whole_run,)
 READ_MS = 5000.0
 MOST_STEPS = 100  # Steps from one write to the next at most: 99 % of its time is saved then
 MANY = 8.0  # Calls per step from which on one call for all examples spares most of their time (seven eighths of it)
-# Share of the calls' time in their operations from which on it is work that one call has to do as well.
-USEFUL = 0.5
 SEVERAL_FITS = 5  # Calls of fit from which on they are a loop: scripts train in several phases, or warm up
 SHORT_FIT = 2  # Steps of a fit up to which its own cost is in every step
 SPREAD = 0.5  # Runs per step from which a summary in the graph is in most steps
@@ -27,8 +24,8 @@ class Limits(RuleLimits):
     least_ms: float = limit(1000.0)
 
 
-def check(  # noqa: PLR0913, PLR0917 - the run's calls, and the step's operations and time
-    phases: RunPhases, run: RunSteps, calls: RunCalls, examples: SingleExamples, operations: Operations | None,
+def check(
+    phases: RunPhases, run: RunSteps, calls: RunCalls, operations: Operations | None,
     breakdown: Breakdown | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Compare the time of such calls with the run, and writes with how often they can be read."""
@@ -41,7 +38,7 @@ def check(  # noqa: PLR0913, PLR0917 - the run's calls, and the step's operation
     often = min(MOST_STEPS, ceil(READ_MS / max(rest_ms, 1.0)))  # in so many steps one write is enough
     alike = by_key(((kind, line.phase), line) for kind, line in lines if kind is not SlowCall.WRITE or often > 1)
     places = [_place(kind, own, run, often) for (kind, _), own in alike.items()]
-    places += [*_fits(phases, run, calls), *_singles(phases, run, calls, examples)]
+    places += [*_fits(phases, run, calls), *_singles(phases, run, calls)]
     places.sort(key=lambda place: -place.saved_ms)
     least_ms = max(limits.least_ms, limits.share * phases.recurring_ms)
     all_ms = sum(place.saved_ms for place in places)
@@ -111,18 +108,17 @@ def _fits(phases: RunPhases, run: RunSteps, calls: RunCalls) -> Iterator[RunPlac
             )  # fmt: skip
 
 
-def _singles(phases: RunPhases, run: RunSteps, calls: RunCalls, examples: SingleExamples) -> Iterator[RunPlace]:
-    """Yield the lines that call a tf.function for one example after another, where it computes little."""
+def _singles(phases: RunPhases, run: RunSteps, calls: RunCalls) -> Iterator[RunPlace]:
+    """Yield the lines that call a tf.function for one example after another, many times in each step."""
     for call in calls.of(RunCall.FUNCTION):
-        lines = [line for line in phases.lines if line.exact and line.at == call.at and call.at]
-        each, all_ms = call.count / run.count, sum(line.ms for line in lines)
-        useful = sum(line.executes_ms for line in lines) / all_ms if all_ms else 1.0
-        if call.name in examples.names and each >= MANY and useful < USEFUL:
+        lines = [line for line in phases.lines if line.single and line.at == call.at]
+        each = call.count / run.count
+        if lines and each >= MANY and call.each_ms <= ON_BATCH_MS:
             yield RunPlace(
-                at=call.at, phase=lines[0].phase, ms=call.ms, left=max(useful, 1.0 / each), name=call.name,
+                at=call.at, phase=lines[0].phase, ms=call.ms, left=1.0 / USUAL_ROWS, name=call.name,
                 says=f"{{name}} is called {number(round(each))} times per step at {{at}}, for one example: {PART}",
-                remedies=(INSTEAD[SlowCall.SINGLE],), recurs=Recurrence.PER_CALL, times=call.count,
-                bound=Bound.AT_MOST, group=LineGroup(tuple(lines)),
+                remedies=(SINGLE,), recurs=Recurrence.PER_CALL, times=call.count, bound=Bound.AT_MOST,
+                group=LineGroup(tuple(lines)),
             )  # fmt: skip
 
 
@@ -151,9 +147,10 @@ INSTEAD: dict[SlowCall | None, Remedy] = {
     SlowCall.WEIGHTS: Remedy("Update the variables in place, in a tf.function", CODE["assign"]),
     SlowCall.CLONE: Remedy("Clone the model once, before the loop"),
     SlowCall.MODEL: Remedy("Call the model in a tf.function", CODE["model"]),
-    SlowCall.SINGLE: Remedy(
-        "Stack the examples and call the function once, if no call needs the result of another", CODE["stacked"]
-    ),
     SlowCall.CLEAR: Remedy("Clear the session once, before the model is built"),
     SlowCall.WRITE: Remedy("Write every 100 steps"),
 }
+SINGLE = Remedy(
+    "Stack the examples and call the function once; where a call needs the last one's result, work on several "
+    "games, sentences or environments at once", CODE["stacked"],
+)  # fmt: skip
