@@ -1,3 +1,4 @@
+from tfdoctor.facts.run_work.constant_work import ConstantWork
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -8,7 +9,10 @@ MOSTLY = 0.7  # Share of the calls seen from which all are alike; else few value
 # Parts of functions' names whose results differ though their arguments do not.
 CHANGING = frozenset({"random", "default_rng", "shuffle", "sleep", "input"})
 NOTHING = "no call was sampled whose arguments can be compared: numbers, texts, lists, arrays and tables"
+MANY = 8  # Calls for each epoch from which on most of what they repeat is spared
+PHASES = (Phase.EVALUATION, Phase.PREDICTION)  # In which no variable changes between two calls
 ONCE = "Call it once, before the loop, and keep its result"
+APART = "Compute what needs no argument once before these calls, and give it to the function"
 EACH = "Keep the result for each of its arguments"
 
 
@@ -17,16 +21,20 @@ class Limits(RuleLimits):
     least_ms: float = limit(1000.0)
 
 
-def check(phases: RunPhases, limits: Limits = Limits()) -> Verdict:
-    """Find lines that call a function again with arguments that it had in earlier steps."""
+def check(
+    phases: RunPhases, calls: RunCalls | None, constant: ConstantWork | None, limits: Limits = Limits()
+) -> Verdict:
+    """Find calls with an earlier step's arguments, and functions that compute the same in each call."""
     # What draws numbers gives the function around it other results as well.
     drawing = {_function(line) for line in phases.lines if _draws(line)}
     lines = [line for line in phases.lines if not line.exact and not (_draws(line) or _function(line) in drawing)]
     known = [line for line in lines if line.given]
-    places = sorted((_place(line) for line in known if line.again >= FEWEST), key=lambda place: -place.ms)
+    found = [_place(line) for line in known if line.again >= FEWEST]
+    found += [*_constant(phases, calls, constant)] if calls and constant else []
+    places = sorted(found, key=lambda place: -place.saved_ms)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     slow = SlowPlaces.of(phases, places, least_ms)
-    if not known:
+    if not (known or places):
         return NotApplicable(reason=NOTHING)
     seen, again = sum(line.given for line in known), sum(line.again for line in known)
     measures = (
@@ -35,7 +43,7 @@ def check(phases: RunPhases, limits: Limits = Limits()) -> Verdict:
         Measure("longest time of a line that repeats calls", ms(slow.longest_ms), ms(least_ms)),
     )
     if slow.places:
-        return slow.finding(measures, slow.details(()))
+        return slow.finding(measures, (*_table(slow.places, constant), *slow.details(())))
     text = f"{number(again)} of {number(seen)} calls whose arguments were compared had those of an earlier one"
     return Healthy(summary=text, evidence=measures, concern=Concern.RUN)
 
@@ -63,3 +71,29 @@ def _place(line: RunLine) -> RunPlace:
         remedies=(Remedy(ONCE if alike else EACH, CODE["once" if alike else "each"]),),
         recurs=Recurrence.PER_CALL, times=0, group=LineGroup((line,)),
     )  # fmt: skip
+
+
+def _constant(phases: RunPhases, calls: RunCalls, constant: ConstantWork) -> Iterator[RunPlace]:
+    """Yield the calls of functions outside of the steps whose products need few of their arguments."""
+    for call in calls.of(RunCall.FUNCTION):
+        part = constant.parts.get(call.name)
+        phase = next((line.phase for line in phases.at(*PHASES) if line.exact and line.at == call.at), None)
+        if part and phase and call.at and call.count >= MANY * max(1, calls.epochs):
+            products = f"{len(part.lines)} of its {round(len(part.lines) / part.share)} products"
+            yield RunPlace(
+                at=call.at, phase=phase, ms=call.ms, left=1.0 - part.share, name=call.name,
+                says=f"{{name}} at {{at}} computes {products} from no argument of the call, "
+                f"{call.count:,} times: {PART}",
+                remedies=(Remedy(APART, CODE["apart"]),), recurs=Recurrence.PER_CALL, times=call.count,
+            )  # fmt: skip
+
+
+def _table(places: Sequence[RunPlace], constant: ConstantWork | None) -> tuple[Table, ...]:
+    """Return the operations that need no argument, by line."""
+    parts = [part for place in places if not place.group and constant and (part := constant.parts.get(place.name))]
+    rows = [line for part in parts for line in part.lines]
+    table = Table.of(
+        rows, ("your line", lambda line: line[0]), ("operation without an argument", lambda line: line[1]),
+        most=SHOWN_ROWS,
+    )  # fmt: skip
+    return (table,) if rows else ()
