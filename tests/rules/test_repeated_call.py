@@ -35,6 +35,7 @@ def test_verdicts(told: Cases) -> None:
         called(9, 8, "numpy.random.normal", function="noise"), called(9, 8, "", line=30, function="noise")
     )
     told["calls that are timed one by one"] = example(called(9, 8, "keras.Model.save", exact=True))
+    told["a figure that is drawn on"] = example(called(9, 8, "matplotlib.pyplot.subplots"))
     told["nothing was compared"] = example()
     for number, name, phase in (
         (24, "ratings", Phase.EVALUATION), (23, "ratings", Phase.EVALUATION), (24, "ratings", Phase.STEPS),

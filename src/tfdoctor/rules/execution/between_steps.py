@@ -7,13 +7,13 @@ from tfdoctor.families.kit import *
 __doc__, CODE = page(__file__)
 
 RARELY = 0.01  # Share of the time that is left where work runs every 100 steps
-LOOP = "Do this work every 100 steps"
+LOOP = "Do the work of this line every 100 steps"
 IF_NOT_NEEDED = (
     f"{LOOP} if the next step does not need it, once before the loop if its result stays the same, otherwise in a "
     "tf.function"
 )
-RARER = "Do this work less often, or once per epoch"
-CALLBACK = "Run the work of {} every 100 batches or once per epoch"
+RARER = "Do the work of {} less often, or once per epoch"
+CALLBACK = "Do the work of {} every 100 batches or once per epoch"
 LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
 SAVES = "Saving takes this time; the account of the run has it"
 RARE = "At most one step in three has this time; the account of the run has it"
@@ -75,7 +75,7 @@ def _place(one: LoopLines, most_ms: float, run: RunSteps | None) -> RunPlace:
     elif one.aside:
         action, left, bound = LOOP, RARELY, Bound.EXPECTED
     if one.rare:
-        action, left, bound = RARER, 0.0, Bound.AT_MOST
+        action, left, bound = RARER.format(one.callback or "this line"), 0.0, Bound.AT_MOST
     changed = "it sees every 100th batch of an epoch" if one.callback and not one.rare else ""
     return RunPlace(
         at=first.at, phase=Phase.STEPS, ms=one.ms if one.rare else min(one.ms, most_ms), left=left, says=says,

@@ -1,4 +1,5 @@
 from tfdoctor.facts.run_work.constant_work import ConstantWork
+from tfdoctor.facts.run_work.line_groups import called_work
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -11,9 +12,9 @@ CHANGING = frozenset({"random", "default_rng", "shuffle", "sleep", "input"})
 NOTHING = "no call was sampled whose arguments can be compared: numbers, texts, lists, arrays and tables"
 MANY = 8  # Calls for each epoch from which on most of what they repeat is spared
 PHASES = (Phase.EVALUATION, Phase.PREDICTION)  # In which no variable changes between two calls
-ONCE = "Call it once, before the loop, and keep its result"
+ONCE = "Call {} once, before the loop, and keep its result"
 APART = "Compute what needs no argument once before these calls, and give it to the function"
-EACH = "Keep the result for each of its arguments"
+EACH = "Keep the result of {} for each of its arguments"
 
 
 class Limits(RuleLimits):
@@ -28,7 +29,7 @@ def check(
     # What draws numbers gives the function around it other results as well.
     drawing = {_function(line) for line in phases.lines if _draws(line)}
     lines = [line for line in phases.lines if not line.exact and not (_draws(line) or _function(line) in drawing)]
-    known = [line for line in lines if line.given]
+    known = [line for line in lines if line.given and called_work(line) is not CalledWork.PLOT]  # to be drawn on
     found = [_place(line) for line in known if line.again >= FEWEST]
     found += [*_constant(phases, calls, constant)] if calls and constant else []
     places = sorted(found, key=lambda place: -place.saved_ms)
@@ -62,13 +63,13 @@ def _place(line: RunLine) -> RunPlace:
     called = f"{line.calls} at {{at}}{{within}}" if line.calls else "{name}() at {at}{within}"
     arguments = "the arguments" if alike else "arguments"
     seen = f"{number(line.again)} of {number(line.given)} calls that samples show"
-    function = line.function.rpartition(".")[2]
+    name = line.calls.rpartition(".")[2] or line.function.rpartition(".")[2]
     return RunPlace(
         at=line.at, phase=line.phase, ms=line.ms, left=1.0 / line.given if alike else 0.0,
-        name=line.calls.rpartition(".")[2] or function,
+        name=name,
         within=f", called at {location(line.caller)}" if line.caller else "",
         says=f"{called} gets {arguments} of an earlier call again, in {seen}: {PART}",
-        remedies=(Remedy(ONCE if alike else EACH, CODE["once" if alike else "each"]),),
+        remedies=(Remedy((ONCE if alike else EACH).format(name), CODE["once" if alike else "each"]),),
         recurs=Recurrence.PER_CALL, times=0, group=LineGroup((line,)),
     )  # fmt: skip
 
