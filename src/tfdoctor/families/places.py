@@ -15,22 +15,7 @@ from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    Severity,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import *
 
 PART = "{ms} ({share} of the run)"  # The time of a place in the sentence about it
 SHOWN_ROWS = 8  # Rows of each table: the lines that take most of the time

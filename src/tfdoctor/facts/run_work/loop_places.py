@@ -6,7 +6,7 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.phases.step_lines import lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.run_work.line_groups import IN_STEPS, LineGroup, line_groups, package_and_name
-from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.sampled_steps import HostLines
 from tfdoctor.facts.step_time.timed_line import LIBRARIES, WITHIN, SlowCall, slow_call
 
 SAMPLES = 50  # Samples of the steps of a run from which on they divide its time; in short runs the window's do

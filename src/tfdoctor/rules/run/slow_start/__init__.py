@@ -55,10 +55,11 @@ def check(
     slow = SlowPlaces.of(phases, known, max(limits.least_ms, limits.share * phases.total_ms))
     needed = tuple(place for place in slow.places if place.phase is not Phase.IMPORTS)
     imports = milliseconds(phases.of(Phase.IMPORTS))
-    if load and load.contended and needed != slow.places:
+    if load and load.cores.contended and needed != slow.places:
         if not needed:
-            busy = f"other programs used {number(load.others)} of {with_noun(load.usable, 'core')} meanwhile"
-            return NotApplicable(reason=f"imports take {imports}, but {busy}; record on an idle machine")
+            others = f"{number(load.cores.others)} of {with_noun(load.cores.usable, 'core')}"
+            busy = f"other programs used {others} meanwhile; record on an idle machine"
+            return NotApplicable(reason=f"imports take {imports}, but {busy}")
         slow = replace(slow, places=needed)
     longest = "longest time of a line that need not take it"
     measures = slow.measures("time of start, imports and building", longest, *STARTING)
