@@ -8,11 +8,8 @@ from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
 
 def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms: float | None = 6_400.0) -> Verdict:
     """All of 60 calls of train_on_batch trace, with Keras 3.6."""
-    major, minor, *_ = map(int, keras.split("."))
-    texts = {"tensorflow": "2.16.1", KERAS: keras}
-    versions = {"tensorflow": (2, 16), KERAS: (major, minor)}
-    at = script(9)
-    return check(BatchTracing(versions, texts, calls, tracings, again_ms, "one_step_on_iterator", at))
+    versions, at = {"tensorflow": "2.16.1", KERAS: keras}, script(9)
+    return check(BatchTracing(versions, calls, tracings, again_ms, "one_step_on_iterator", at))
 
 
 def measured(source: str = StepSource.KERAS_TRAIN_ON_BATCH, **versions: str) -> BatchTracing:

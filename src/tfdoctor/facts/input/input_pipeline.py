@@ -237,11 +237,14 @@ class InputPipeline(Record):
 
 
 def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dataset]) -> StageTime:
-    made = node.calls if 0.5 <= node.calls / batches <= 1.5 else batches  # noqa: PLR2004 - one a batch
+    calls = len(node.called)
+    made = calls if 0.5 <= calls / batches <= 1.5 else batches  # noqa: PLR2004 - one a batch
     scale = per_step / made / PS_PER_MS
-    work, wall = (
-        (node.function_ps, node.function_wall_ps) if node.asynchronous else (node.self_ps, node.self_wall_ps)
-    )
+    # Parallel threads count once in the second: of a function, or of an interleave, which has several readers.
+    ran = node.function if node.asynchronous else node.called
+    every = sum(end - start for start, end in ran)
+    work = every if node.asynchronous else node.self_ps
+    wall = work * Intervals.union(ran).total / every if every else 0.0
     users = () if node.path in ROOTS or node.name.startswith(INJECTED) else NUMBERED.findall(node.name)
     matching = [datasets[one] for one in users if one in datasets]
     return StageTime(
@@ -250,7 +253,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         name=node.name,
         work_ms=max(0.0, work * scale),
         wall_ms=max(0.0, wall * scale),
-        calls=node.calls / batches * per_step,
+        calls=calls / batches * per_step,
         python_ms=max(0.0, work if node.kind == GENERATOR else node.python_ps) * scale,
         reading_ms=node.reading_ps * scale,
         reads=node.reads / made * per_step,

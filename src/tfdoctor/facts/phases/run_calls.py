@@ -202,13 +202,8 @@ class RunTraces(Record):
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        found = _definitions(RunCourse.of(whole_run(recording)), Places.of(recording))
+        found = traced_definitions(RunCourse.of(whole_run(recording)), Places.of(recording))
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
-
-
-def first_tracings_ms(course: RunCourse) -> float:
-    """Return the time of the first tracing of each definition."""
-    return sum(one.first_ms for one in _definitions(course, Places()))
 
 
 def _usual_ms(course: RunCourse) -> dict[tuple[str, SourceLine | None], float]:
@@ -224,7 +219,7 @@ def _usual_ms(course: RunCourse) -> dict[tuple[str, SourceLine | None], float]:
     return {key: ms[key] / count for key, count in calls.items() if count > 0}
 
 
-def _definitions(course: RunCourse, place: Places) -> Iterator[TracedDefinition]:
+def traced_definitions(course: RunCourse, place: Places) -> Iterator[TracedDefinition]:
     """Yield all calls that traced, by name, line and what is around; those within another one are part of it."""
     usual_ms = _usual_ms(course)
     found: dict[tuple[str, SourceLine | None, RunCall], list[FunctionTrace]] = defaultdict(list)

@@ -1,7 +1,7 @@
 """How far the steps of a run spend their time as those around the traced ones do: by the lines of all samples."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.facts.phases.run_pieces import RunPiece, Stretch
+from tfdoctor.facts.phases.run_pieces import Stretch
 from tfdoctor.recording.program import SourceLine
 from tfdoctor.recording.run_log import RunLog
 
@@ -34,28 +34,11 @@ def alike(parts: Sequence[Stretch], log: RunLog, calls: Collection[SourceLine]) 
     if not traced:
         return None
     first, last = min(traced) - AROUND, max(traced) + AROUND
-    near, every = StepLines(), StepLines()
-    for part in parts:
-        for piece in (piece for piece in part.pieces if piece.phase is Phase.STEPS):
-            every.add(piece, comparable=not piece.seen.long or piece.seen.at not in calls)
-            if part.number is not None and first <= part.number <= last and not piece.seen.long:
-                near.add(piece)
-    if min(near.samples, every.samples) < ENOUGH:
+    every = [(one, part.number) for part in parts for one in part.pieces if one.phase is Phase.STEPS]
+    near = [one for one, number in every if number is not None and first <= number <= last and not one.seen.long]
+    if min(sum(one.samples for one in near), sum(one.samples for one, _ in every)) < ENOUGH:
         return None
-    return sum(min(ms / near.ms, every.lines.get(at, 0.0) / every.ms) for at, ms in near.lines.items())
-
-
-class StepLines:
-    """The ms of each line that is comparable, of all, and the number of samples."""
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self.lines: dict[SourceLine | None, float] = {}
-        self.ms = self.samples = 0.0
-
-    def add(self, piece: RunPiece, *, comparable: bool = True) -> None:
-        """Count a piece."""
-        self.ms += piece.ms
-        self.samples += piece.samples
-        if comparable:
-            self.lines[piece.seen.at] = self.lines.get(piece.seen.at, 0.0) + piece.ms
+    comparable = summed((one.seen.at, one.ms) for one, _ in every if not one.seen.long or one.seen.at not in calls)
+    near_ms, all_ms = sum(one.ms for one in near), sum(one.ms for one, _ in every)
+    lines = summed((one.seen.at, one.ms) for one in near)
+    return sum(min(ms / near_ms, comparable.get(at, 0.0) / all_ms) for at, ms in lines.items())

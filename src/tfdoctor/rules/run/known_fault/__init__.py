@@ -4,6 +4,7 @@ from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
 __doc__, CODE = page(__file__)
 
 KERAS = "keras"
+NUMBER = re.compile(r"(\d+)\.(\d+)")  # The parts of a version that a fault depends on
 
 # Versions of Keras between which train_on_batch gives its function a new generator in each call (tf 67033).
 FIRST, REPAIRED = (3, 0), (3, 7)
@@ -16,13 +17,13 @@ class Limits(RuleLimits):
 
 def check(tracing: BatchTracing, limits: Limits = Limits()) -> Verdict:
     """Look for the sign of the fault of the version in use."""
-    version = tracing.versions.get(KERAS)
-    if version is None or not FIRST <= version < REPAIRED:
-        known = (f"{name} {tracing.texts[name]}" for name in ("tensorflow", KERAS) if name in tracing.texts)
+    number_of = NUMBER.match(tracing.versions.get(KERAS, ""))
+    if not number_of or not FIRST <= (int(number_of[1]), int(number_of[2])) < REPAIRED:
+        known = (f"{name} {tracing.versions[name]}" for name in ("tensorflow", KERAS) if name in tracing.versions)
         used = " and ".join(known)
         used = f"{used} that slows training" if used else "the libraries in use"
         return Healthy(summary=f"No fault is known of {used}", concern=Concern.RUN)
-    keras, where = f"Keras {tracing.texts[KERAS]}", f" at {location(tracing.at)}" if tracing.at else ""
+    keras, where = f"Keras {tracing.versions[KERAS]}", f" at {location(tracing.at)}" if tracing.at else ""
     # the time of all traces but the first, about the same time as any other finding on this function
     effect = RunEffect(
         phase=Phase.TRACING,

@@ -7,14 +7,12 @@ from tfdoctor.recording import Recording
 
 # Functions of Keras 3 that train on a batch (keras/src/backend/tensorflow/trainer.py).
 OWN = re.compile(r"one_step_on_iterator|multi_step_on_iterator|train_function")
-NUMBER = re.compile(r"(\d+)\.(\d+)")  # The parts of a version that a fault depends on
 
 
 class BatchTracing(Record):
     """The calls of train_on_batch of a function of Keras; ``again_ms`` are its traces but the first, in the run."""
 
-    versions: Mapping[str, tuple[int, int]]  # by package; those that the script imported
-    texts: Mapping[str, str]  # the same as written
+    versions: Mapping[str, str]  # by package; those that the script imported
     calls: int = 0
     tracings: int = 0
     again_ms: float | None = None
@@ -32,13 +30,11 @@ class BatchTracing(Record):
         manifest = recording.manifest
         if manifest is None or not manifest.versions:
             raise Unavailable("the versions of the libraries were not recorded")
-        known = {name: NUMBER.match(text) for name, text in manifest.versions.items()}
-        versions = {name: (int(m[1]), int(m[2])) for name, m in known.items() if m}
         functions = [one for one in (traces.functions if traces else ()) if OWN.fullmatch(one.name)]
         log = recording.run
         if not functions or log is None or manifest.steps.source != StepSource.KERAS_TRAIN_ON_BATCH:
-            return cls(versions, manifest.versions)
+            return cls(manifest.versions)
         own = {str(call.id) for call in log.calls.values() if call.name == StepSource.KERAS_TRAIN_ON_BATCH}
         calls = sum(count for bucket in log.buckets for call, count in bucket.entered.items() if call in own)
         traced = max(functions, key=lambda one: one.tracings)
-        return cls(versions, manifest.versions, calls, traced.tracings, traced.again_ms, traced.name, traced.at)
+        return cls(manifest.versions, calls, traced.tracings, traced.again_ms, traced.name, traced.at)

@@ -57,8 +57,8 @@ def check(
     imports = milliseconds(phases.of(Phase.IMPORTS))
     if load and load.cores.contended and needed != slow.places:
         if not needed:
-            others = f"{number(load.cores.others)} of {with_noun(load.cores.usable, 'core')}"
-            busy = f"other programs used {others} meanwhile; record on an idle machine"
+            taken = f"{number(load.cores.others)} of {with_noun(load.cores.usable, 'core')}"
+            busy = f"other programs used {taken} meanwhile; record on an idle machine"
             return NotApplicable(reason=f"imports take {imports}, but {busy}")
         slow = replace(slow, places=needed)
     longest = "longest time of a line that need not take it"
