@@ -66,7 +66,7 @@ def test_joins(told: Cases) -> None:
     )
     (found,) = WindowJoins.measure(pipeline, DatasetProperties(CHAIN)).joins
     stages = [stage.path.removeprefix(JOINED) for stage in (*found.inner, *found.maps)]
-    told["windows that are datasets are found with their maps"] = stages, found.nbytes, found.batch, found.window_ms
+    told["windows that are datasets are found with their maps"] = stages, found.nbytes, found.batch, found.work_ms
     files = DatasetProperties((JOIN, Dataset(id=1, kind="_TensorSliceDataset")))
     pipeline = InputPipeline.of(AHEAD, flat)
     joins, step = WindowJoins.measure(pipeline, files), Breakdown.of(input=8.0, device=2.0)

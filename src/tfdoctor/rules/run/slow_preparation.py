@@ -1,5 +1,3 @@
-from collections.abc import Container
-
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -63,7 +61,8 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
     lines = phases.at(Phase.PREPARING, Phase.STEPS)
     own, of_steps = (summed((one.at, one.ms) for one in phases.at(of)) for of in (Phase.PREPARING, Phase.STEPS))
     groups = line_groups(one for one in lines if own.get(one.at, inf) >= of_steps.get(one.at, 0.0))
-    places = [_loop(group) for group in groups if group.at and group.work in _advised(group.phase)]
+    advised = {Phase.PREPARING: frozenset(ADVICE), Phase.STEPS: IN_STEPS}
+    places = [_loop(group) for group in groups if group.at and group.work in advised[group.phase]]
     for place in small_calls(calls, RunCall.ADAPT) if calls else ():
         rows, batches = rows_per_batch(place.call) or 0.0, (place.call and place.call.batches) or 0.0
         says = f"{{name}} reads {number(batches)} batches of {with_noun(rows, 'example')} at {PLACE}"
@@ -104,10 +103,6 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
         (*changes(slow.places[:SHOWN]), *((KEPT,) if slow.places[0].phase is Phase.PREPARING else ())),
         others=lambda others: counted(len(others), "more such place"),
     )
-
-
-def _advised(phase: Phase) -> Container[CalledWork]:
-    return ADVICE if phase is Phase.PREPARING else IN_STEPS
 
 
 def _loop(group: LineGroup) -> RunPlace:
