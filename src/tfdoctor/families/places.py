@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Self
 
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, TracedDefinition
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
@@ -145,6 +145,17 @@ def none_seen(phases: RunPhases, calls: RunCalls, nothing: str) -> Verdict:
 def changes(places: Iterable[RunPlace]) -> Iterable[Remedy]:
     """Return the remedies of places."""
     return (remedy for place in places for remedy in place.changes())
+
+
+def tracing_again(
+    traced: TracedDefinition, again_ms: float, times: int, recurs: Recurrence = Recurrence.PER_CALL,
+    bound: Bound = Bound.AT_MOST,
+) -> RunEffect:  # fmt: skip
+    """Return the time of so many calls that need not trace a function."""
+    return RunEffect(
+        phase=Phase.TRACING, of=ms(again_ms), subject=f"{traced.name} {location(traced.at)}".strip(),
+        recurs=recurs, times=max(1, times), bound=bound,
+    )  # fmt: skip
 
 
 def in_function(group: LineGroup) -> str:

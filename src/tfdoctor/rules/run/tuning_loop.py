@@ -62,12 +62,8 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
     says += [f"{building} {duration(again_ms)} ({percent(share)} of the run)"] if share >= limits.tracing else []
     says += [keeps.clause] if keeps else []
     effects = tuple(
-        RunEffect(
-            phase=Phase.TRACING, of=ms(one.alike_ms), subject=f"{one.name} {location(one.at)}".strip(),
-            recurs=Recurrence.PER_CALL, times=max(1, one.alike), bound=Bound.AT_MOST,
-        )
-        for one in (again if share >= limits.tracing else ())
-    )  # fmt: skip
+        tracing_again(one, one.alike_ms, one.alike) for one in (again if share >= limits.tracing else ())
+    )
     held = "its History, which holds the model"
     what = held if keeps and keeps.what is KeptValue.HISTORY else "the model"
     return Finding(

@@ -2,6 +2,7 @@
 
 import re
 
+from tfdoctor.facts.phases.run_calls import TracedDefinition
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
@@ -10,19 +11,11 @@ OWN = re.compile(r"one_step_on_iterator|multi_step_on_iterator|train_function")
 
 
 class BatchTracing(Record):
-    """The calls of train_on_batch of a function of Keras; ``again_ms`` are its traces but the first, in the run."""
+    """The calls of train_on_batch, and the function of Keras that they traced most often; None where none did."""
 
     versions: Mapping[str, str]  # by package; those that the script imported
     calls: int = 0
-    tracings: int = 0
-    again_ms: float | None = None
-    name: str = ""
-    at: Location | None = None
-
-    @property
-    def share(self) -> float:
-        """The share of the calls that traced, 0 to 1."""
-        return min(1.0, self.tracings / self.calls) if self.calls else 0.0
+    traced: TracedDefinition | None = None
 
     @classmethod
     def measure(cls, recording: Recording, traces: RunTraces | None) -> Self:
@@ -36,5 +29,4 @@ class BatchTracing(Record):
             return cls(manifest.versions)
         own = {str(call.id) for call in log.calls.values() if call.name == StepSource.KERAS_TRAIN_ON_BATCH}
         calls = sum(count for bucket in log.buckets for call, count in bucket.entered.items() if call in own)
-        traced = max(functions, key=lambda one: one.tracings)
-        return cls(manifest.versions, calls, traced.tracings, traced.again_ms, traced.name, traced.at)
+        return cls(manifest.versions, calls, max(functions, key=lambda one: one.tracings))

@@ -239,12 +239,8 @@ def _run_effects(
         for function in again
     ]
     for function, each in zip(again, recurs, strict=True):
-        yield RunEffect(
-            phase=Phase.TRACING, of=ms(function.again_ms),
-            subject=f"{function.name} {location(function.at)}".strip(),
-            recurs=each, times=max(1, function.tracings - 1),
-            bound=Bound.EXPECTED if _remade(function) > 1 else Bound.AT_MOST,
-        )  # fmt: skip
+        bound = Bound.EXPECTED if _remade(function) > 1 else Bound.AT_MOST
+        yield tracing_again(function, function.again_ms, function.tracings - 1, each, bound)
     if compiled and compiled.at and compiled.count > 1:
         building_ms = sum(line.ms for line in phases.at(Phase.BUILDING) if line.at == compiled.at)
         if building_ms:
