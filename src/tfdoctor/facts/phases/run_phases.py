@@ -11,8 +11,15 @@ from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.run_calls import traced_definitions
 from tfdoctor.facts.phases.run_course import MS, RunCourse
-from tfdoctor.facts.phases.run_pieces import RunPiece, Stretch, begin_and_end, first_steps, stretches
-from tfdoctor.facts.phases.step_lines import alike, lines_that_train
+from tfdoctor.facts.phases.run_pieces import (
+    RunPiece,
+    Stretch,
+    alike,
+    begin_and_end,
+    first_steps,
+    lines_that_train,
+    stretches,
+)
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording.manifest import Manifest

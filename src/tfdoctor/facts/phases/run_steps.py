@@ -5,7 +5,7 @@ from statistics import median
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_course import MIDDLE, StepDurations, main_loop, main_steps, sampled, whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
-from tfdoctor.facts.phases.step_lines import AROUND, lines_that_train
+from tfdoctor.facts.phases.run_pieces import AROUND, lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps

@@ -2,8 +2,8 @@
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_pieces import lines_that_train
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.phases.step_lines import lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.run_work.line_groups import IN_STEPS, LineGroup, line_groups, package_and_name
 from tfdoctor.facts.step_time.sampled_steps import HostLines

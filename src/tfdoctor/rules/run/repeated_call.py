@@ -12,9 +12,7 @@ ONCE = "Call it once, before the loop, and keep its result"
 EACH = "Keep the result for each of its arguments"
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+Limits = CallLimits
 
 
 def check(phases: RunPhases, limits: Limits = Limits()) -> Verdict:

@@ -8,9 +8,7 @@ NOT_TOLD = "another framework than TensorFlow trains, and what of the script's o
 PLACE = f"{{at}}{{within}}: {PART}"
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+Limits = CallLimits
 
 
 # Of kinds of work that need not take so long: what to say and to do; other work is necessary, or not well known.

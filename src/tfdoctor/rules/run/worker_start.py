@@ -10,9 +10,7 @@ FEWEST = 3  # Times that workers are started from which on a loop starts them
 STARTING = frozenset({"multiprocessing", "concurrent", "joblib", "loky"})
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+Limits = CallLimits
 
 
 def check(phases: RunPhases, workers: WorkerTimes | None, limits: Limits = Limits()) -> Verdict:
