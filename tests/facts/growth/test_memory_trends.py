@@ -111,7 +111,7 @@ test_what_is_not_known = unavailable(
 
 def only(*statements: KeptResult) -> object:
     kept = KeptResults(statements)
-    return kept.of_steps, kept.of_fits
+    return kept.only(KeptValue.RESULT), kept.only(KeptValue.HISTORY, KeptValue.MODEL, fits=True)
 
 
 test_one_is_named_only_if_it_is_the_only_one = answers(

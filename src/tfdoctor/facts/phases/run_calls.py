@@ -154,11 +154,6 @@ class ChangingNumber(Record):
     values: tuple[str, ...]
     at: Location | None = None
 
-    @property
-    def is_text(self) -> bool:
-        """Whether the values are texts, which no tensor replaces."""
-        return self.values[0][:1] in {"'", '"'}
-
 
 class TracedDefinition(Record, kw_only=True):
     """All calls that traced a function of one name and line: new function objects of a line are one function.

@@ -176,11 +176,6 @@ class RunSteps(Record, kw_only=True):
             loops=len({(one.source, one.at) for _, one in log.steps}),
         )  # fmt: skip
 
-    @property
-    def rest_ms(self) -> float:
-        """What steps add to the median for each of them."""
-        return max(0.0, self.total_ms - self.count * self.median_ms)
-
     def lack(self, share: float) -> bool:
         """Return whether they lack what long ones add to the traced time, a share of it from 0 to 1.
 

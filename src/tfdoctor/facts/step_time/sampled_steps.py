@@ -203,11 +203,6 @@ class StackSamples(Record):
         )
 
     @property
-    def sample_count(self) -> int:
-        """The number of stack samples outside of the training calls."""
-        return sum(place.seen for place in self.places)
-
-    @property
     def makers(self) -> tuple[TimedLine, ...]:
         """The lines that make the arguments of the training function, other than mostly by calls that are slow."""
         slow = Counter[Location | None]()
@@ -218,7 +213,8 @@ class StackSamples(Record):
 
     def share(self, places: Iterable[TimedLine]) -> float:
         """Return the share of the stack samples at these places, 0 to 1."""
-        return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0
+        every = sum(place.seen for place in self.places)
+        return sum(place.seen for place in places) / every if every else 0.0
 
 
 def _with_makers(places: Sequence[SeenPlace], run: RunLog | None, fed: FedCall) -> Sequence[SeenPlace]:

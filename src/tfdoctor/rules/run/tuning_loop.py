@@ -55,7 +55,7 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
         summary = f"fit {trained}{grew}; {building} {percent(share)} of the run"
         return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
     built = _built(calls, phases, models) or fit.at if share >= limits.tracing else None
-    keeps = kept.of_fits if kept and grown else None
+    keeps = kept.only(KeptValue.HISTORY, KeptValue.MODEL, fits=True) if kept and grown else None
     cleared = any(line.calls.rpartition(".")[2] == "clear_session" for line in phases.lines)
     severity, left = _left(grown, models, limits) if grown else (Severity.NOTE, "")
     says = [left, *map(clause, counts[:1])] if grown else []

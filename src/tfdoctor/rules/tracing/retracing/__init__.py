@@ -151,7 +151,8 @@ def _for_change(name: str, changed: Sequence[str], at: Location | None) -> Remed
 
 def _of_numbers(function: TracedDefinition) -> Remedy:
     """Pass tensors instead of the Python numbers that change, at the line that assigns or else passes them."""
-    numbers, name = [one for one in function.numbers if not one.is_text], function.name
+    name = function.name
+    numbers = [one for one in function.numbers if one.values[0][:1] not in {"'", '"'}]  # no tensor replaces a text
     first = next(iter(numbers or function.numbers))
     if not numbers:
         action = f"Call {name} with few different texts, or make a function for each of them"
