@@ -36,7 +36,6 @@ class MadeCall(Record, kw_only=True):
     count: int
     ms: float
     within: RunCall = RunCall.SCRIPT
-    function: str = ""  # the user's function that holds the line
     looped: bool = False  # made again and again at this line by a loop of the user's
     nested_ms: float = 0.0
     times_ms: tuple[float, ...] = ()
@@ -125,13 +124,12 @@ class _Totals:
         # A bucket may hold a step and a call: where only fit trains, calls after the last fit come after it.
         fits = () if course.own_loop else course.of_kind(RunCall.FIT)
         ended = [span.end for one in fits for span in self.spans.get(one.id, ())]
-        stacks = [stack for stack in course.log.stacks.values() if stack.at == one.at]
-        callers = {stack.caller for stack in stacks if stack.call in {place.id for place in places}}
+        ids, stacks = {place.id for place in places}, course.log.stacks.values()
+        callers = {stack.caller for stack in stacks if stack.at == one.at and stack.call in ids}
         within = course.parent(one.id)
         return MadeCall(
             call=one.call, name=one.name, at=place(one.at), count=count, within=within,
             ms=sum(self.ms[p.id] for p in places) + sum(self.ms[call] for call in own),
-            function=next((stack.function for stack in stacks if one.at), ""),
             looped=within is RunCall.SCRIPT and count >= AGAIN * max(1, len(callers)),
             nested_ms=sum(self.ms[call] for call in inner if call not in own),
             times_ms=tuple((span.end - span.start) * MS for span in spans),

@@ -6,9 +6,7 @@ __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+class Limits(CallLimits):
     validation: float = limit(1.0)
 
 

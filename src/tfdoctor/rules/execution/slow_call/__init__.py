@@ -22,9 +22,7 @@ PHASES = (Phase.STEPS, Phase.BUILDING, Phase.SAVING)
 OF_BATCHES = re.compile(r"\.on_(train_)?batch_")  # Methods of callbacks that Keras calls in each step
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+Limits = CallLimits
 
 
 def check(  # noqa: PLR0913, PLR0917 - the run's calls, and the step's operations and time

@@ -15,8 +15,7 @@ LOADS = frozenset({"load_model", "load_weights", "restore", "read"})
 SETTERS = frozenset({"assign", "set_weights", "set_value", "batch_set_value"})
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
+class Limits(CallLimits):
     least_ms: float = limit(2000.0)
     tensorflow_ms: float = limit(15_000.0)
     loads: float = limit(10.0, least=2.0)
