@@ -30,7 +30,7 @@ def example(
 
 
 def filling(first: float) -> MemoryTrends:
-    trend = Trend(what=Grows.RESIDENT, first=first, last=9e9, slope=1e8, low=9e7, high=2e8, steady=True, points=80)
+    trend = Trend(what=Grows.RESIDENT, first=first, last=9e9, slope=1e8, low=9e7, steady=True)
     return MemoryTrends((FillingMemory(trend=trend),))
 
 
