@@ -9,6 +9,7 @@ from scripts.synthetic import gpu, job
 from scripts.synthetic.network import Network
 from tests import agreement
 from tests.builders import (
+    even_steps,
     executor,
     graph_operation,
     iterator,
@@ -16,6 +17,7 @@ from tests.builders import (
     manifest,
     markers,
     recording,
+    stage_time,
     trace,
     v100,
     wait,

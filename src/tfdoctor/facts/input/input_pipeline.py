@@ -13,8 +13,6 @@ from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 
 ROOTS = ("Root", "Model")  # tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)
-# The beginnings of the names of stages that work on threads of their own.
-WORK_AHEAD = ("Prefetch", "Parallel", "MapAndBatch")
 INJECTED = "inject/"  # The prefix of the names of stages that tf.data adds by itself
 NEGLIGIBLE_MS = 0.2  # Passing on a batch costs tf.data 50 to 150 microseconds, prefetched or not (measured)
 GENERATOR = "Generator"  # The stage of Dataset.from_generator and of Keras' generators: all its work is Python
@@ -39,14 +37,6 @@ class StageTime(Record, kw_only=True):
     asynchronous: bool = False
     dataset: Dataset | None = None
     slowest: tuple[str, Location] | None = None  # type and line of the operation that takes most of its function
-
-    @classmethod
-    def of(cls, path: str, work_ms: float = 0.0, threads: float = 1.0, **more: Any) -> Self:
-        """Build a stage that does its work on threads, for examples and tests; its kind ends its path."""
-        kind = path.rpartition("::")[2]
-        parts: dict[str, Any] = {"path": path, "kind": kind, "work_ms": work_ms}
-        parts |= {"wall_ms": work_ms / threads, "asynchronous": kind.startswith(WORK_AHEAD)}
-        return cls(**(parts | more))
 
     @property
     def is_root(self) -> bool:

@@ -19,7 +19,7 @@ from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.graph_cycles import graph_calls
 from tfdoctor.facts.steps.known_steps import find_steps
 from tfdoctor.facts.steps.search import FEWEST
-from tfdoctor.facts.steps.step import PS_PER_MS, Step, bounds_of, compilations, steps_between
+from tfdoctor.facts.steps.step import PS_PER_MS, Step, bounds_of, compilations
 from tfdoctor.facts.timeline.host_events import trainer_waits
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.trace.names import FUNCTION_RUNS
@@ -175,12 +175,6 @@ class Steps(Record, dict=True):  # a long loop has tens of thousands: what is su
             fence = max(high + OUTLIER_IQRS * (high - low), OUTLIER_FLOOR * middle)
         steady = (step.total_ms <= fence and not compiled for step, compiled in zip(every, apart, strict=True))
         return cls(source, every, tuple(steady))
-
-    @classmethod
-    def uniform(cls, count: int, each_ms: float) -> Self:
-        """Return evenly long steps, for examples and tests."""
-        edges = np.arange(count + 1) * round(each_ms * PS_PER_MS)
-        return cls.of(steps_between(edges[:-1], edges[1:]))
 
     @cached_property
     def steady_steps(self) -> tuple[Step, ...]:
