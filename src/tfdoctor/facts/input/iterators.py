@@ -254,10 +254,8 @@ def _add_operations(
     columns = (keys[order].tolist(), times[order].tolist(), counts[order].tolist())
     for place, time, count in zip(*columns, strict=True):
         at_node, kind = divmod(place, len(line.types))
-        stage, (name, python, reading, images) = (
-            stages[at_node],
-            _work(line.types[kind]) or ("", False, False, False),
-        )
+        stage = stages[at_node]
+        name, python, reading, images = _work(line.types[kind]) or ("", False, False, False)
         if name:
             stage.operations[name] = stage.operations.get(name, 0) + time
         stage.python_ps += time * python

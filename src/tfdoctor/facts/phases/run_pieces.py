@@ -87,11 +87,8 @@ class BucketPieces:
 
     def pieces(self, number: int) -> list[RunPiece]:
         """Return the pieces of a bucket, which sum to its length."""
-        bucket, seen, entered = (
-            self.log.buckets[number],
-            self.seen[number],
-            numbered(self.log.buckets[number].entered),
-        )
+        bucket, seen = self.log.buckets[number], self.seen[number]
+        entered = numbered(bucket.entered)
         # Calls whose own time all comes before the tracing that ends in a later bucket.
         begun = {
             self.log.calls[trace.call].parent
