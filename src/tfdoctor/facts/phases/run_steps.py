@@ -176,14 +176,6 @@ class RunSteps(Record, kw_only=True):
             loops=len({(one.source, one.at) for _, one in log.steps}),
         )  # fmt: skip
 
-    def lack(self, share: float) -> bool:
-        """Return whether they lack what long ones add to the traced time, a share of it from 0 to 1.
-
-        As `UntracedSteps.contradict`, which knows fewer steps: they lack it where they have less than half of it.
-        """
-        beyond_ms = self.long.beyond_ms if self.long else 0.0
-        return beyond_ms < share / 2 * self.total_ms
-
 
 def _window(
     steps: Sequence[tuple[int, BucketSteps]], times: StepDurations, manifest: Manifest | None, *, in_bursts: bool

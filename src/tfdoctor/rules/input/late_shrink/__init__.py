@@ -91,10 +91,8 @@ class Buffers(Record):
             if held is None or each is None:
                 unknown.append(dataset)
                 continue
-            places = [*_places(line, at, properties), (each, None, False)]
+            places = [(each, None, False), *_places(line, at, properties)]
             least, by, grows = min(places, key=lambda place: place[0])
-            if least >= each:
-                least, by, grows = each, None, False
             known.append(Buffer(dataset=dataset, elements=held, each=each, least=least, by=by, grows=grows))
         return cls(tuple(known), tuple(unknown))
 
