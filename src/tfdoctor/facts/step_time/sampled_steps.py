@@ -185,22 +185,18 @@ class StackSamples(Record):
         graphs = [one for one in (program.graphs if program else ()) if not one.outer and one.kind != "dataset"]
         others = (operation for one in graphs if one.name != fed.function for operation in one.operations)
         reads = any(operation.type == READ for operation in others)  # variables, in another function
-        return cls(
-            tuple(
-                TimedLine(locate(one.at), one.seen, 0.0, one.callback, {one.calls: one.seen}, makes=one.makes)
-                for one in places
-                if not one.inside
-            ),
-            locate(fed.at),
-            tuple(argument.shape for argument in fed.arguments if argument.new_object),
-            fed.function,
-            frozenset(
-                at
-                for one in makers
-                if (reads if work_of(one) is LineWork.ENTERING else slow_call(one.calls) in MODELS)
-                and (at := locate(one.at))
-            ),
+        lines = (
+            TimedLine(locate(one.at), one.seen, 0.0, one.callback, {one.calls: one.seen}, makes=one.makes)
+            for one in places
+            if not one.inside
         )
+        models = (
+            locate(one.at)
+            for one in makers
+            if (reads if work_of(one) is LineWork.ENTERING else slow_call(one.calls) in MODELS)
+        )
+        new = tuple(argument.shape for argument in fed.arguments if argument.new_object)
+        return cls(tuple(lines), locate(fed.at), new, fed.function, frozenset(filter(None, models)))
 
     @property
     def makers(self) -> tuple[TimedLine, ...]:

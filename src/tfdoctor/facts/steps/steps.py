@@ -279,13 +279,8 @@ class SteadySteps(Record, eq=False):
         chosen = steps.steady_steps
         rounds = sum(step.calls for step in chosen)
         mean = steps.steady_spans.total / PS_PER_MS / rounds
-        return cls(
-            STEP,
-            steps.steady_spans,
-            Intervals.union((step.start_ps, step.call_end_ps) for step in chosen),
-            rounds,
-            steps.usual_ms / mean if mean else 1.0,
-        )
+        calls = Intervals.union((step.start_ps, step.call_end_ps) for step in chosen)
+        return cls(STEP, steps.steady_spans, calls, rounds, steps.usual_ms / mean if mean else 1.0)
 
     @property
     def several_per_call(self) -> bool:

@@ -2,7 +2,6 @@
 
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import RecordedGraph
 
 
 class SingleExamples(Record):
@@ -21,7 +20,12 @@ class SingleExamples(Record):
         for graph in recording.program.graphs if recording.program else ():
             if graph.kind == "function" and graph.name and not graph.outer:
                 types[graph.name] |= {operation.type for operation in graph.operations}
-                firsts[graph.name].append(_first_dimensions(graph))
+                given = (
+                    one for one in graph.operations if one.type == "Placeholder" and one.name not in graph.captured
+                )
+                shapes = [shape for one in given if one.outputs and (shape := one.outputs[0][1])]
+                # A vector may be anything.
+                firsts[graph.name].append({s[0] if len(s) > 1 or s[0] in {1, None} else 0 for s in shapes})
         return cls(
             frozenset(
                 name
@@ -30,10 +34,3 @@ class SingleExamples(Record):
                 if not any(map(UPDATES.fullmatch, types[name]))
             )
         )
-
-
-def _first_dimensions(graph: RecordedGraph) -> set[int | None]:
-    given = (one for one in graph.operations if one.type == "Placeholder" and one.name not in graph.captured)
-    shapes = [shape for one in given if one.outputs and (shape := one.outputs[0][1])]
-    # A vector may be anything.
-    return {one[0] if len(one) > 1 or one[0] in {1, None} else 0 for one in shapes}

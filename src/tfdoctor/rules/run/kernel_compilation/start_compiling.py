@@ -29,11 +29,6 @@ class PtxKernels(Record):
         """The bytes that the cache holds."""
         return int(self.cache.limit) if self.cache.limit and self.cache.limit.isdecimal() else USUAL_LIMIT
 
-    @property
-    def lost(self) -> bool:
-        """Whether the next run compiles them again."""
-        return self.cache.disabled or self.cache.nbytes >= FULL * self.limit
-
     @classmethod
     def of(cls, gpus: GpuAccess, phases: RunPhases) -> Self | None:
         """Return what is compiled for the first GPU that the build has no kernels for; None where there is none."""
