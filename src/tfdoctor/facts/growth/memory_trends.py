@@ -101,10 +101,11 @@ class MemoryTrends(Record):
         planned_s = 0.0
         if calls and calls.planned_epochs and calls.epochs:
             planned_s = growth.seconds / calls.epochs * max(0, calls.planned_epochs - calls.epochs)
-        reserved, memories = {Grows.RESIDENT: growth.of(Grows.RESERVED)}, []
-        for one in trends:
-            fills = FillingMemory(one, limits[one.what], planned_s, one.what is ran_out, reserved.get(one.what))
-            memories.append(fills)
+        reserved = {Grows.RESIDENT: growth.of(Grows.RESERVED)}
+        memories = (
+            FillingMemory(one, limits[one.what], planned_s, one.what is ran_out, reserved.get(one.what))
+            for one in trends
+        )
         return cls(tuple(memories))
 
 

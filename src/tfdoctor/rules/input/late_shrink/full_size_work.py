@@ -143,20 +143,16 @@ class LateShrinking(Record):
         return self.small[0] * self.small[1] / (self.large[0] * self.large[1])
 
     @property
-    def crops(self) -> bool:
-        """Whether it cuts a part out, and does not scale the whole."""
-        return self.type in CROPS
-
-    @property
     def remedy(self) -> Remedy:
         """The shrinking before the work."""
         first = next((one.at for one in self.work if one.at), None)
         place = f"line {first.line}" if first else "these operations"
         height, width = self.small
         code = f"image = tf.image.resize(image, ({height}, {width}))  # before {place}"
-        if self.crops:
+        crops = self.type in CROPS  # a part is cut out, and not the whole scaled
+        if crops:
             code = f"image = image[top:top + {height}, left:left + {width}]  # before {place}"
-        action = f"{'Crop' if self.crops else 'Resize'} the images before changing their pixels"
+        action = f"{'Crop' if crops else 'Resize'} the images before changing their pixels"
         return Remedy(action, code, self.at or first, changes="the images differ slightly")
 
     @property
