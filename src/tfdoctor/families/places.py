@@ -89,16 +89,11 @@ class SlowPlaces(Record):
     places: tuple[RunPlace, ...]
 
     @classmethod
-    def of(
-        cls,
-        phases: RunPhases,
-        found: Sequence[RunPlace],
-        least_ms: float,
-        judged: Callable[[RunPlace], float] = lambda place: place.saved_ms,
-    ) -> Self:
-        """Compare what is judged of each place, what its change saves or all of its time, with the least time."""
-        longest_ms = max(map(judged, found), default=0.0)
-        return cls(phases, least_ms, longest_ms, tuple(place for place in found if judged(place) >= least_ms))
+    def of(cls, phases: RunPhases, found: Sequence[RunPlace], least_ms: float, *, whole: bool = False) -> Self:
+        """Compare what the change of each place saves, or its ``whole`` time, with the least time."""
+        times = [place.ms if whole else place.saved_ms for place in found]
+        slow = (place for place, time_ms in zip(found, times, strict=True) if time_ms >= least_ms)
+        return cls(phases, least_ms, max(times, default=0.0), tuple(slow))
 
     def measures(self, work: str, longest: str, *of: Phase) -> tuple[Measure, Measure]:
         """Return the time of phases, and the longest time beside the limit."""

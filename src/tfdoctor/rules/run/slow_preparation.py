@@ -68,7 +68,7 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
         places.append(once)
     places.sort(key=lambda place: -place.ms)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    slow = SlowPlaces.of(phases, places, least_ms, lambda place: place.ms)
+    slow = SlowPlaces.of(phases, places, least_ms, whole=True)
     longest = "longest time of a loop that prepares data"
     groups = tuple(group for group in groups if group.phase is Phase.PREPARING)
     measures = slow.measures("time of preparing data", longest, Phase.PREPARING)
