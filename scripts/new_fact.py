@@ -44,14 +44,14 @@ from tfdoctor.facts.{module} import {kind}
 
 def test_it_is_exact() -> None:
     host = trace(host=[line("python"), line("worker")])
-    steps = Steps.uniform(4, 10.0)
+    steps = even_steps(4, 10.0)
     measured = {kind}.measure(host, steps)
 
     assert measured.lines == 0.5
 
 
 def test_it_says_what_is_missing() -> None:
-    known = Chart([Trace(()), Steps.uniform(4, 10.0)])
+    known = Chart([Trace(()), even_steps(4, 10.0)])
 
     assert "TODO" in known.why_missing({kind})
 '''

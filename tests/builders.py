@@ -11,8 +11,11 @@ from dataclasses import field
 
 from tests.kit import *
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.input.input_pipeline import StageTime
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.steps.step import steps_between
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.program import ProgramRecord
@@ -215,3 +218,21 @@ def matmul(
     return OperationTime(
         name=name, type=kind, ms=ms, ran=(ran or f"{name}:_MklNative{kind}",), operation=graph, **more
     )
+
+
+def even_steps(number: int, each_ms: float) -> Steps:
+    """Return evenly long steps."""
+    edges = np.arange(number + 1) * round(each_ms * PS)
+    return Steps.of(steps_between(edges[:-1], edges[1:]))
+
+
+# The beginnings of the names of stages that work on threads of their own.
+WORK_AHEAD = ("Prefetch", "Parallel", "MapAndBatch")
+
+
+def stage_time(path: str, work_ms: float = 0.0, threads: float = 1.0, **more: Any) -> StageTime:
+    """Return a stage that does its work on threads; its kind ends its path."""
+    kind = path.rpartition("::")[2]
+    parts: dict[str, Any] = {"path": path, "kind": kind, "work_ms": work_ms}
+    parts |= {"wall_ms": work_ms / threads, "asynchronous": kind.startswith(WORK_AHEAD)}
+    return StageTime(**(parts | more))

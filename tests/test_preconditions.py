@@ -1,5 +1,6 @@
 """What several rules ask before they check anything, and when the engine asks it."""
 
+from tests.builders import even_steps
 from tests.kit import *
 from tests.rules.applied import applied
 from tfdoctor.diagnosis.rule import Rule
@@ -11,7 +12,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import TRACE, SteadySteps, Steps
+from tfdoctor.facts.steps.steps import TRACE, SteadySteps
 from tfdoctor.families.preconditions import (
     Precondition,
     figures_per_step,
@@ -27,7 +28,7 @@ from tfdoctor.terms.verdict import Healthy, NotApplicable, Verdict
 
 WHY = "only its window was traced"
 PART = RunPhases(total_ms=1.0, times={}, whole=False, missing=WHY)
-STEADY = SteadySteps.of(Steps.uniform(10, 5.0))
+STEADY = SteadySteps.of(even_steps(10, 5.0))
 IDLE = InputPipeline((), (), idle=(Dataset(id=1, kind="_MapDataset", function="decode"),))
 WAITS, WORKS = Breakdown.of(input=5.0, device=5.0), Breakdown.of(device=5.0)
 COMPILED = "XLA compiles it"

@@ -9,6 +9,7 @@ from scripts.synthetic import gpu, job
 from scripts.synthetic.network import Network
 from tests import agreement
 from tests.builders import (
+    even_steps,
     executor,
     graph_operation,
     iterator,
@@ -16,6 +17,7 @@ from tests.builders import (
     manifest,
     markers,
     recording,
+    stage_time,
     trace,
     v100,
     wait,
@@ -66,9 +68,8 @@ from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS as EXPOSED
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown, TracingCost
-from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import PartEvent, PartEvents, PythonOverhead
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.sampled_steps import HostLines, StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps, UntracedPace

@@ -297,7 +297,7 @@ def threads(*events: PartEvent) -> Chart:
 
 def maps(wait: float) -> Chart:
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    slow, other = StageTime.of("Root::Prefetch::Map", 40.0), StageTime.of("Root::Prefetch::ParallelMapV2", 9.0)
+    slow, other = stage_time("Root::Prefetch::Map", 40.0), stage_time("Root::Prefetch::ParallelMapV2", 9.0)
     pipeline = InputPipeline.of(ahead, slow, other)
     return chart_of(pipeline, *pipeline.segments, input=wait, device=45.0)
 

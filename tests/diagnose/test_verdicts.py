@@ -198,7 +198,7 @@ def named(part: str, time: float) -> Rule:
 
 def read_too() -> Chart:
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    pipeline = InputPipeline.of(ahead, StageTime.of(MAP, 30.0), StageTime.of(f"{MAP}::Read", 10.0))
+    pipeline = InputPipeline.of(ahead, stage_time(MAP, 30.0), stage_time(f"{MAP}::Read", 10.0))
     return chart_of(pipeline, *pipeline.segments, input=80.0, device=5.0)
 
 
@@ -206,7 +206,7 @@ def slow_ones(slow_ms: float, saved_ms: float) -> Case:
     """Beside ten steps of 100 ms, a slow one."""
     slow = SlowSteps(1, slow_ms, 11, 1000.0 + slow_ms)
     typical = states("typical", Effect(Stage.HOST, 0.0, "work", ms(saved_ms)))
-    return case(chart_of(Steps.uniform(10, 100.0), slow, host=100.0), typical)
+    return case(chart_of(even_steps(10, 100.0), slow, host=100.0), typical)
 
 
 def on_slow_input() -> Chart:
@@ -221,7 +221,7 @@ def others(cores: Cores, part: str) -> Chart:
 
 def many_calls(count: int) -> Chart:
     """Calls of twenty steps each."""
-    step = replace(Steps.uniform(1, 2000.0).steps[0], calls=20)
+    step = replace(even_steps(1, 2000.0).steps[0], calls=20)
     return chart_of(Steps.of([step] * count), host=100.0)
 
 
@@ -274,15 +274,12 @@ ACCOUNTS: dict[str, Case] = {
     "a general finding states its time": case(COMPUTING, hot(95.0)),
     "and ranks by it": case(COMPUTING, hot(39.0), states("slow", device(12.0))),
     "a short one comes later": case(COMPUTING, hot(4.0), states("slow", device(12.0))),
-    "without steps nothing is known to be unexplained": case(Chart([Steps.uniform(3, 1.0)]), hot(1.0)),
-    **{
-        f"{number} steps": case(chart_of(Steps.uniform(number, 100.0), host=100.0), ALL_WAIT)
-        for number in (1, 4, 5)
-    },
+    "without steps nothing is known to be unexplained": case(Chart([even_steps(3, 1.0)]), hot(1.0)),
+    **{f"{number} steps": case(chart_of(even_steps(number, 100.0), host=100.0), ALL_WAIT) for number in (1, 4, 5)},
     "a call of many steps is one observation": case(many_calls(1), ALL_WAIT),
     "three calls of many steps": case(many_calls(3), ALL_WAIT),
     "few steps keep the order of savings": case(
-        chart_of(Steps.uniform(1, 100.0), host=90.0, between=10.0),
+        chart_of(even_steps(1, 100.0), host=90.0, between=10.0),
         states("aaa", Effect(Stage.BETWEEN, 0.0, "a", ms(8.0))),
         states("wait", Effect(Stage.HOST, 0.0, "wait", ms(90.0))),
     ),

@@ -57,10 +57,9 @@ from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.scale.hosts import ClockSkew, Comparison, HostSteps, MatchedBy
 from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, PARTS, READY_MS, Breakdown, TracingCost
-from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import LoopBody, PartEvents
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
-from tfdoctor.facts.step_time.sampled_steps import StackSamples, sampling_began, times_of
+from tfdoctor.facts.step_time.sampled_steps import HostLines, StackSamples, sampling_began, times_of
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, SteadySteps, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPace, slowdown

@@ -154,7 +154,7 @@ told.add("steps left out are in the account of a run", lambda: said_of(of=nine_a
 
 def of_another(ms: float) -> object:
     """A foreign trace has no untraced steps to compare."""
-    gpu, steps = Device(DeviceKind.GPU, 1, 1), Steps.uniform(8, ms)
+    gpu, steps = Device(DeviceKind.GPU, 1, 1), even_steps(8, ms)
     return said(Quality.measure(trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX"), None))
 
 

@@ -54,10 +54,9 @@ from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.scale.replicas import DeviceSkew, Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
-from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retraced, Retracing
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.sampled_steps import HostLines, StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
 from tfdoctor.facts.steps.steps import PS_PER_MS, SteadySteps, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace

@@ -1,7 +1,7 @@
 """Facts of a run of one script, written by hand."""
 
+from tests.builders import stage_time
 from tests.kit import *
-from tfdoctor.facts.input.input_pipeline import StageTime
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_calls import MadeCall
@@ -12,7 +12,7 @@ from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location
 
 SCRIPT = "train.py"
-PREFETCH = StageTime.of("Root::Prefetch")
+PREFETCH = stage_time("Root::Prefetch")
 
 
 def script(number: int) -> Location:

@@ -20,7 +20,7 @@ def example(
     """Judge a run of a minute with 4,000 steps of 13 ms, in which these lines work."""
     phases = divided_run(60_000.0, {Phase.SAVING: saving_ms, Phase.IMPORTS: 8_000.0})
     phases = replace(phases, once_ms=8_000.0, whole=whole, missing="the run as a whole was not recorded")
-    steps, run = replace(Steps.uniform(20, 13.0), source=source), equal_steps(script(1), 4_000, 13.0)
+    steps, run = replace(even_steps(20, 13.0), source=source), equal_steps(script(1), 4_000, 13.0)
     return between_steps.check(phases, breakdown, LoopPlaces(places), run, on, retracing, steps)
 
 

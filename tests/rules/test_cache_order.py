@@ -22,7 +22,7 @@ def example(
     cacheable = Cacheable.measure(properties)
     ran = [(one, work if one.function else 0.0) for one in chain if one.function or calls]
     times = [
-        StageTime.of(f"Root::Prefetch::{one.id}", taken, kind="Map", dataset=one, calls=calls or 1.0)
+        stage_time(f"Root::Prefetch::{one.id}", taken, kind="Map", dataset=one, calls=calls or 1.0)
         for one, taken in ran
     ]
     pipeline = InputPipeline.of(PREFETCH, *times)

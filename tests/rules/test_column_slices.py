@@ -15,7 +15,7 @@ def example(  # noqa: PLR0913 - what the verdict depends on
         dataset_of(between),
         dataset_of("Batch", parameters=DatasetParameters(batch_size=128)),
     )
-    stage = StageTime.of("Root::Prefetch::BatchV2", work, dataset=chain[0])
+    stage = stage_time("Root::Prefetch::BatchV2", work, dataset=chain[0])
     pipeline = InputPipeline.of(PREFETCH, stage)
     step = Breakdown.of(input=wait, device=2.0 - wait)
     return check(pipeline, step, DatasetProperties(chain), contention, cores)

@@ -13,7 +13,7 @@ def example(
     records = Dataset(id=0, kind=kind, parameters=parameters, files=files, at=script(46))
     batch = Dataset(id=1, kind="_BatchDataset", inputs=(0,), parameters=DatasetParameters(batch_size=32))
     path = "Root::Prefetch::Batch::TFRecord"
-    reader = StageTime.of(path, each * calls, calls=calls, dataset=records)
+    reader = stage_time(path, each * calls, calls=calls, dataset=records)
     return check(
         InputPipeline.of(PREFETCH, reader, *others),
         DatasetProperties((batch, records)),
@@ -35,5 +35,5 @@ def test_verdicts(told: Cases) -> None:
     told["a trace without reading"] = example(calls=0.0)
     # It is read when an epoch begins
     told["a full shuffle buffer does not hide the reading, of which the saving is unknown"] = example(
-        StageTime.of("Root::ParallelMap", 3.0), each=0.1, calls=4.0
+        stage_time("Root::ParallelMap", 3.0), each=0.1, calls=4.0
     )

@@ -20,7 +20,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Steps of 100 ms at 3 dollars per hour, of which the device computes for 30 ms."""
     breakdown = Breakdown.of(**(parts or {"device": 30.0, "input": 70.0}))
-    return check(Price(usd_per_hour), breakdown, epoch, matrix, Steps.uniform(20, mean_ms))
+    return check(Price(usd_per_hour), breakdown, epoch, matrix, even_steps(20, mean_ms))
 
 
 def epoch(cardinality: int | None) -> object:

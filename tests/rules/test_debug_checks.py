@@ -38,7 +38,7 @@ def test_verdicts(told: Cases) -> None:
     told["a step of unnamed work"] = applied(check, DebugChecks(()), UNNAMED_WORK, Breakdown.of(device=9.0))
 
     def found(kind: str, name: str) -> str:
-        step, steps = Breakdown.of(device=1.0), Steps.uniform(5, 1.0)
+        step, steps = Breakdown.of(device=1.0), even_steps(5, 1.0)
         rows = DebugChecks.measure(Operations((row(kind=kind, name=name),)), step, steps, recording(), None).rows
         return f"{name}: {'a check' if rows else 'none'}"
 

@@ -6,8 +6,8 @@ from tfdoctor.rules.input.disabled_autotune import check
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE = {"threading.private_threadpool_size": 1}
 MAP_OFF = {"experimental_optimization.map_parallelization": False}
-PLAIN = (PREFETCH, StageTime.of("Root::Prefetch::Map", 30.0))
-SERIAL = (StageTime.of("Root::BatchV2", 5.0), StageTime.of("Root::BatchV2::Map", 25.0))
+PLAIN = (PREFETCH, stage_time("Root::Prefetch::Map", 30.0))
+SERIAL = (stage_time("Root::BatchV2", 5.0), stage_time("Root::BatchV2::Map", 25.0))
 INJECT_OFF = {"experimental_optimization.inject_prefetch": False}
 
 
@@ -16,7 +16,7 @@ def example(
     wait: float = 22.0, device: Device = Device(DeviceKind.GPU, 1, 1), cores: Cores | None = Cores(8.0, busy=1.0),
 ) -> Verdict:  # fmt: skip
     """A pool of one thread decodes images while seven of eight cores are idle."""
-    ahead = PREFETCH, StageTime.of("Root::Prefetch::ParallelMapV2", 30.0)
+    ahead = PREFETCH, stage_time("Root::Prefetch::ParallelMapV2", 30.0)
     pipeline = InputPipeline.of(*(stages or ahead))
     return check(options, pipeline, Breakdown.of(input=wait, device=10.0), device, cores)
 
@@ -38,8 +38,8 @@ healthy = described("The same pipeline with a pool of sixteen threads, which are
 def test_verdicts(told: Cases) -> None:
     told["a full pool of one thread, by the option's names"] = judged({"threading.private_threadpool_size": 1})
     told[...] = judged({"experimental_threading.private_threadpool_size": 1})
-    told["a pool busy for three quarters, and less"] = judged(ONE, StageTime.of("Root::ParallelMapV2", 22.5))
-    told[...] = judged(ONE, StageTime.of("Root::ParallelMapV2", 22.3))
+    told["a pool busy for three quarters, and less"] = judged(ONE, stage_time("Root::ParallelMapV2", 22.5))
+    told[...] = judged(ONE, stage_time("Root::ParallelMapV2", 22.3))
     told["a pool as large as the machine"] = judged(
         {"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)
     )
@@ -49,7 +49,7 @@ def test_verdicts(told: Cases) -> None:
         judged(values, *PLAIN)
         for values in ({}, {"deterministic": False}, {"autotune.enabled": True}, {"autotune.ram_budget": 1000})
     ]
-    told["Python gains no threads"] = judged(ONE, StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0))
+    told["Python gains no threads"] = judged(ONE, stage_time("Root::ParallelMapV2", 30.0, python_ms=29.0))
     few = Cores(4.0, busy=1.0), Cores(4.0, busy=3.0), Cores(4.0, busy=1.0, others=2.0), None
     told["the cores limit what more threads gain, less surely where others use them or they are unknown"] = [
         judged(ONE, device=device, cores=cores) for cores, device in zip(few, (CPU, GPU, CPU, GPU), strict=True)

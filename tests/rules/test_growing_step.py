@@ -5,7 +5,7 @@ from tfdoctor.rules.run import growing_step
 from tfdoctor.rules.run.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
 
 GROWS = Trend(
-    what=Grows.STEP, first=41.0, last=96.0, slope=2.7, low=2.5, high=2.9, steady=True, points=200, over_steps=300
+    what=Grows.STEP, first=41.0, last=96.0, slope=2.7, low=2.5, steady=True, over_steps=300
 )  # fmt: skip
 """The step time of the examples."""
 EXAMPLE_STEPS = RunSteps(
@@ -14,7 +14,7 @@ EXAMPLE_STEPS = RunSteps(
 )  # fmt: skip
 EXAMPLE_PHASES = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
 TRAINS, OTHER = script(48), script(52)
-STEP = replace(GROWS, first=40.0, last=80.0, slope=1.0, low=0.9, high=1.1, points=100)
+STEP = replace(GROWS, first=40.0, last=80.0, slope=1.0, low=0.9)
 STEPS = replace(equal_steps(TRAINS, 330, 60.0), source="repeated-call", total_ms=20_000.0, p10_ms=45.0, p90_ms=75.0)
 PHASES = RunPhases(total_ms=25_000.0, times={Phase.STEPS: 20_000.0, Phase.IMPORTS: 5_000.0})
 RUNS = SlowingCall(name="Session.run", at=Location("score.py", 10), calls=350, first_ms=4.0, last_ms=24.0)
@@ -25,7 +25,7 @@ SCORES = RunPhases(
 LONG = replace(
     STEPS, source="session-run", median_ms=4.0, long=LongSteps(count=66, ms=18_900.0, beyond_ms=18_700.0)
 )
-LEVEL = replace(STEP, first=60.0, last=6.0, slope=0.2, low=-20.0, high=12.0, steady=False)
+LEVEL = replace(STEP, first=60.0, last=6.0, slope=0.2, low=-20.0, steady=False)
 
 
 def example(
@@ -38,7 +38,7 @@ def example(
 
 def sick() -> Verdict:
     """The default graph grows by 12 operations a step, and the steps get slower."""
-    graph = replace(GROWS, what=Grows.GRAPH, first=400, last=4000, slope=180, low=170, high=190)
+    graph = replace(GROWS, what=Grows.GRAPH, first=400, last=4000, slope=180, low=170)
     at = script(48)
     line = StepLine(at=at, first_ms=36.0, last_ms=90.0, samples=180, calls="Session.run")
     return example(GROWS, graph, lines=(line,))
@@ -67,7 +67,7 @@ def remade(making_ms: float, steps: RunSteps = LONG) -> Verdict:
 
 
 healthy = described(
-    "The steps take the same time at the end.", example, replace(GROWS, last=41.2, slope=0.01, low=-0.05, high=0.06)
+    "The steps take the same time at the end.", example, replace(GROWS, last=41.2, slope=0.01, low=-0.05)
 )
 check = partial(example, steps=STEPS, phases=PHASES)
 GRAPH = grows(Grows.GRAPH, 400, 4000)

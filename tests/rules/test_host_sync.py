@@ -11,7 +11,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """The loss is printed in each step, and the GPU idles for 3 of 10 ms afterwards."""
     whole = step or Breakdown.of(host=2.0, between=1.0, device=7.0)
-    steady = SteadySteps.of(Steps.uniform(count, whole.step_ms))
+    steady = SteadySteps.of(even_steps(count, whole.step_ms))
     return check(syncs, steady, whole, compiling, framework)
 
 
@@ -33,7 +33,7 @@ def test_verdicts(told: Cases) -> None:
     told["a trace of one step, which the profiler ends"] = waited(5.0, 1.0, 2)
     told["the compiler"] = example(HostSyncs(1.0, 0.9, host_ms=4.5), compiling=CompileTime(10, 10, 5, 3.0))
     told[...] = example(HostSyncs(1.0, 0.9, host_ms=4.5), compiling=CompileTime(10, 10, 5, 4.6))
-    whole = replace(SteadySteps.of(Steps.uniform(10, 10.0)), unit=TRACE, why_no_steps="no step is marked")
+    whole = replace(SteadySteps.of(even_steps(10, 10.0)), unit=TRACE, why_no_steps="no step is marked")
     told["no steps"] = applied(check, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework())
     told["no remedy of Keras for a run without it"] = example(framework=Framework(JAX))
     calls = [Step(n, n * 4 * PS_PER_MS, (n * 4 + 3) * PS_PER_MS, (n * 4 + 4) * PS_PER_MS, 4) for n in range(9)]

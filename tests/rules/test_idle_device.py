@@ -13,7 +13,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """One of four GPUs works."""
     device = Device(kind, visible, used, missing=missing)
-    return check(device, replicas, Steps.uniform(steps, 50.0), Framework())
+    return check(device, replicas, even_steps(steps, 50.0), Framework())
 
 
 sick = example

@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.rules.input import input_bound
 
-AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")
+AHEAD = stage_time("Root::Prefetch", name="inject/p/_1")
 
 
 def example(
@@ -12,7 +12,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Steps of 52 ms wait 43 ms for a sequential map."""
     waits = Breakdown.of(input=43.0, host=0.5, device=8.5)
-    slow = (PREFETCH, StageTime.of("Root::Prefetch::Map", 50.0))
+    slow = (PREFETCH, stage_time("Root::Prefetch::Map", 50.0))
     made = stages if breakdown else slow
     pipeline, at_next = (
         InputPipeline.of(*made) if made else None,
@@ -28,11 +28,11 @@ def check(wait_ms: float, step_ms: float = 100.0, *stages: StageTime, **more: An
 
 
 def stage(kind: str, work: float = 50.0, **more: Any) -> StageTime:
-    return StageTime.of(f"Root::Prefetch::{kind}", work, **more)
+    return stage_time(f"Root::Prefetch::{kind}", work, **more)
 
 
 def made(wait_ms: float, work_ms: float, *, stalls: bool | None = None) -> Verdict:
-    even = None if stalls is None else Steps.uniform(20, 100.0)
+    even = None if stalls is None else even_steps(20, 100.0)
     steps = replace(even, stalled=(True,) * 20) if even and stalls else even
     return check(wait_ms, 100.0, stage("Map", work_ms), steps=steps)
 
@@ -56,7 +56,7 @@ def test_verdicts(told: Cases) -> None:
     told["0.2 of 100 ms, and none"] = check(0.2), check(0.0)
     told["a batch made in time"] = [made(*ms) for ms in ((24.0, 25.0), (24.0, 26.0), (25.0, 25.0), (24.0, 0.0))]
     told["stalls again and again are not in time"] = [made(20.0, 20.0, stalls=stalls) for stalls in (False, True)]
-    told["work while it waits"] = example(Breakdown.of(input=10.0, device=90.0), StageTime.of("Root::Map", 10.0))
+    told["work while it waits"] = example(Breakdown.of(input=10.0, device=90.0), stage_time("Root::Map", 10.0))
     told["a wait that is mostly the profiler's is none"] = traced(200), traced(300)
     made_by: dict[str, Any] = {"function": "decode", "function_at": Location("t.py", 3), "at": Location("t.py", 9)}
     written = Dataset(id=1, kind="_MapDataset", **made_by)
@@ -64,7 +64,7 @@ def test_verdicts(told: Cases) -> None:
     told["a stage needs several threads, TensorFlow operations, or cheaper work"] = [
         check(40, 100, limiting) for limiting in (stage("Map"), stage("Map", python_ms=40.0), stage("BatchV2"))
     ]
-    told["the trace has only the root"] = example(Breakdown.of(input=43.0, device=8.5), StageTime.of("Root", 50.0))
+    told["the trace has only the root"] = example(Breakdown.of(input=43.0, device=8.5), stage_time("Root", 50.0))
     crop = Dataset(id=1, kind="_MapDataset", function="crop", function_at=Location("t.py", 3))
     told["a cache after a random function freezes its draws; it is for what is identical in every pass"] = [
         check(40, 100, stage("ParallelMapV2", dataset=crop), cacheable=cacheable)

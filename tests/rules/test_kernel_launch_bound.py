@@ -4,10 +4,10 @@ from tests.rules.kit import *
 from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution.kernel_launch_bound import check
 
-STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
+STEPS = SteadySteps.of(even_steps(10, 10.0))
 FUSED = Operation(name="f", type="sub (fused)", compiled=True)
 XLA = took("f", "sub (fused)", 5.0, operation=FUSED)
-SEVERAL = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
+SEVERAL = Steps.of(replace(step, calls=4) for step in even_steps(10, 40.0).steps)
 
 
 def example(
@@ -18,7 +18,7 @@ def example(
     sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
     gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0)
     step = Breakdown.of(host=launching_ms, device=device_ms)
-    steady = SteadySteps.of(steps or Steps.uniform(10, step.step_ms))
+    steady = SteadySteps.of(steps or even_steps(10, step.step_ms))
     return check(gaps, step, operations, framework, steady)
 
 

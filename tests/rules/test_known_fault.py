@@ -2,17 +2,18 @@
 
 from tests.rules.kit import *
 from tests.run_logs import Run
+from tfdoctor.facts.phases.run_calls import TracedDefinition
 from tfdoctor.rules.run.known_fault import KERAS, check
 from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
 
 
-def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms: float | None = 6_400.0) -> Verdict:
+def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms: float = 6_400.0) -> Verdict:
     """All of 60 calls of train_on_batch trace, with Keras 3.6."""
-    major, minor, *_ = map(int, keras.split("."))
-    texts = {"tensorflow": "2.16.1", KERAS: keras}
-    versions = {"tensorflow": (2, 16), KERAS: (major, minor)}
-    at = script(9)
-    return check(BatchTracing(versions, texts, calls, tracings, again_ms, "one_step_on_iterator", at))
+    versions, at = {"tensorflow": "2.16.1", KERAS: keras}, script(9)
+    traced = TracedDefinition(
+        name="one_step_on_iterator", at=at, tracings=tracings, ms=1_200.0 + again_ms, first_ms=1_200.0
+    )
+    return check(BatchTracing(versions, calls, traced))
 
 
 def measured(source: str = StepSource.KERAS_TRAIN_ON_BATCH, **versions: str) -> BatchTracing:
@@ -38,7 +39,7 @@ def test_verdicts(told: Cases) -> None:
         example(calls=calls, tracings=tracings) for calls, tracings in ((10, 9), (9, 9), (100, 90), (100, 89))
     ]
     told["Keras 3.6 that trains with fit"] = example(calls=100, tracings=1)
-    told["without the time of the traces"] = example(again_ms=None)
+    told["without the time of the traces"] = example(again_ms=0.0)
     # A recorded run has the calls of Keras' own function
     recorded = measured(keras="3.6.0", tensorflow="2.16.1", python="3.11.7")
     told["a recorded run"] = recorded, check(recorded)

@@ -26,7 +26,7 @@ def order(
 ) -> Verdict:  # fmt: skip
     """Images are flipped and saturated at 224 by 224 pixels, and resized to 64 by 64 after that."""
     made = dataset_of("ParallelMap", function="augment", at=script(31))
-    stage = StageTime.of("Root::Prefetch::ParallelMapV2", 30.0, 2, dataset=made)
+    stage = stage_time("Root::Prefetch::ParallelMapV2", 30.0, 2, dataset=made)
     work = FullSizeOperation(stage, "AdjustSaturation", spent, script(21))
     late = LateShrinking(kind, large, small, (work,), script(26))
     awaited = frozenset((stage.path,)) if waits else frozenset()
@@ -185,7 +185,7 @@ def found(
     mapped = [data for data in reversed(chain) if data.function]
     times = (dict.fromkeys((*(one.type for one in made.operations), *ran), 2.0) for made in maps)
     work = (
-        StageTime.of(f"Root::ParallelMap{data.id}", 20.0, 2, dataset=data, operations=each_ms)
+        stage_time(f"Root::ParallelMap{data.id}", 20.0, 2, dataset=data, operations=each_ms)
         for data, each_ms in zip(mapped, times, strict=True)
     )
     crowd = CpuContention(crowded=True, cores=2.0, compute_ms=9.0)
@@ -253,7 +253,7 @@ def test_what_may_follow_a_crop_or_a_resize(told: Cases) -> None:
     told["decoded images of unknown size"] = in_one(*decoded)
     told["enlarging drops nothing"] = in_one(op("AdjustHue", 0), resized(1, (400, 200, 3)))
     nothing = DatasetProperties(()), FunctionGraphs({}), WAITING, CpuContention(crowded=False), None
-    work = InputPipeline.of(StageTime.of("Root::Map", 10.0))
+    work = InputPipeline.of(stage_time("Root::Map", 10.0))
     told["operations that the trace does not show"] = lambda: FullSizeWork.measure(work, *nothing)
     made = graph(op("AdjustHue", 0), RESIZE)
     busy, crowd = Breakdown.of(device=3.0), Cores(2.0, 1.0, others=0.9)

@@ -6,14 +6,14 @@ from tfdoctor.rules.input.missing_prefetch import check
 
 def example(*stages: StageTime, wait: float = 10.0, cores: Cores | None = Cores(4.0, busy=1.0)) -> Verdict:
     """A map of 10 ms runs right before the training loop, without prefetch."""
-    pipeline = InputPipeline.of(*(stages or [StageTime.of("Root::Map", 10.0)]))
+    pipeline = InputPipeline.of(*(stages or [stage_time("Root::Map", 10.0)]))
     return check(pipeline, Breakdown.of(input=wait, device=30.0 - wait), cores)
 
 
 def healthy() -> Verdict:
     """The same map, with a prefetch that tf.data adds by itself."""
-    ahead = StageTime.of("Root::Prefetch", name="inject/prefetch_MapDataset/_3")
-    return example(ahead, StageTime.of("Root::Prefetch::Map", 10.0), wait=0.0, cores=None)
+    ahead = stage_time("Root::Prefetch", name="inject/prefetch_MapDataset/_3")
+    return example(ahead, stage_time("Root::Prefetch::Map", 10.0), wait=0.0, cores=None)
 
 
 sick = example
@@ -25,15 +25,15 @@ def test_verdicts(told: Cases) -> None:
     told["cores that were not sampled, and unknown ones"] = example(cores=Cores(4.0, busy=1.0, sampled=False))
     told[...] = example(cores=None)
     written = Dataset(id=1, kind="_MapDataset", at=Location("t.py", 9))
-    told["the map's line"] = example(StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written))
+    told["the map's line"] = example(stage_time("Root", 0.05), stage_time("Root::Map", 10.0, dataset=written))
     for kind in ("Prefetch", "ParallelMapV2", "MapAndBatch", "ParallelBatch"):
-        ahead = StageTime.of(f"Root::{kind}")
-        told[f"{kind} works ahead"] = example(ahead, StageTime.of(f"Root::{kind}::Map", 10.0))
+        ahead = stage_time(f"Root::{kind}")
+        told[f"{kind} works ahead"] = example(ahead, stage_time(f"Root::{kind}::Map", 10.0))
     told["prefetch() before a heavy map: the map runs while the trainer waits"] = example(
-        StageTime.of("Root::Map", 10.0), StageTime.of("Root::Map::Prefetch")
+        stage_time("Root::Map", 10.0), stage_time("Root::Map::Prefetch")
     )
     light = "Root::MaxIntraOpParallelism"
-    told["a prefetch below none"] = example(StageTime.of(light, NEGLIGIBLE_MS), StageTime.of(f"{light}::Prefetch"))
-    told["work that matters, and less"] = example(StageTime.of("Root::Map", NEGLIGIBLE_MS * 1.0))
-    told[...] = example(StageTime.of("Root::Map", NEGLIGIBLE_MS * 0.9))
+    told["a prefetch below none"] = example(stage_time(light, NEGLIGIBLE_MS), stage_time(f"{light}::Prefetch"))
+    told["work that matters, and less"] = example(stage_time("Root::Map", NEGLIGIBLE_MS * 1.0))
+    told[...] = example(stage_time("Root::Map", NEGLIGIBLE_MS * 0.9))
     told["a step that waits 5 % of its time, and less"] = example(wait=1.5), example(wait=1.4)

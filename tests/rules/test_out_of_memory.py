@@ -2,11 +2,12 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
+from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.rules.run.out_of_memory import check
 
 GPU_FULL = RunEnding(
     kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=script(52), phase=Phase.STEPS,
-    shape=(512, 64, 224, 224), dtype="float", allocator="GPU_0_bfc", peak_bytes=3.1e9, limit_bytes=64e9,
+    shape=(512, 64, 224, 224), dtype="float32", allocator="GPU_0_bfc", peak_bytes=3.1e9, limit_bytes=64e9,
     device_peak_bytes=15.2e9,
 )  # fmt: skip
 AT = script(52)
@@ -23,11 +24,13 @@ def example(
 ) -> Verdict:  # fmt: skip
     """The activations of a batch of 512 do not fit on the GPU."""
     phases = divided_run(60e3, {}, *lines) if lines else None
+    if ending.shape:  # as its message has it
+        ending = replace(ending, wanted_bytes=float(math.prod(ending.shape) * WIDTHS[ending.dtype]))
     return check(ending, phases, calls, memory, None, tuned)
 
 
 def filling(first: float) -> MemoryTrends:
-    trend = Trend(what=Grows.RESIDENT, first=first, last=9e9, slope=1e8, low=9e7, high=2e8, steady=True, points=80)
+    trend = Trend(what=Grows.RESIDENT, first=first, last=9e9, slope=1e8, low=9e7, steady=True)
     return MemoryTrends((FillingMemory(trend=trend),))
 
 

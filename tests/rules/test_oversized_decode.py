@@ -15,7 +15,7 @@ def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on
 ) -> Verdict:  # fmt: skip
     """Photos of 960 by 720 pixels are resized to 96 by 96."""
     made = Dataset(id=1, kind="_ParallelMapDataset", function="load", function_at=script(12), at=script(20))
-    stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, 2, dataset=made)
+    stage = stage_time("Root::Prefetch::ParallelMapV2", work, 2, dataset=made)
     image = DecodedImage(stage, "DecodeJpeg", decoded, used, share, ratio, script(14))
     pipeline = InputPipeline.of(PREFETCH, stage)
     whole = step or Breakdown.of(input=20.0, device=10.0)
@@ -40,7 +40,7 @@ def measured(*kinds: str, ratio: int = 1, paths: Dataset = PATHS) -> DecodedImag
         for at, (kind, of) in enumerate(zip(kinds, shapes, strict=True))
     )
     times = dict.fromkeys(kinds, 2.0)
-    work = InputPipeline.of(StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=times))
+    work = InputPipeline.of(stage_time("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=times))
     graphs = FunctionGraphs({1: RecordedGraph(rows)} if rows else {})
     return DecodedImages.measure(work, DatasetProperties((LOAD, paths)), graphs)
 

@@ -14,7 +14,7 @@ ANY_LENGTH = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
 
 
 def example(  # noqa: PLR0913 - what a call costs, and what needs it
-    stage: StageTime = StageTime.of("Root::Prefetch::MapAndBatch", 7.7, 1.4, dataset=CSV),
+    stage: StageTime = stage_time("Root::Prefetch::MapAndBatch", 7.7, 1.4, dataset=CSV),
     types: frozenset[str] = CHEAP, nbytes: int | None = 300, batch: int = 256, *, fixed: bool = True,
     wait: float = 5.8, contention: CpuContention = CpuContention(crowded=False),
 ) -> Verdict:  # fmt: skip
@@ -27,7 +27,7 @@ def example(  # noqa: PLR0913 - what a call costs, and what needs it
 
 
 def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTime:
-    return StageTime.of(f"Root::Prefetch::{kind}", work, **{"dataset": CSV, **more})
+    return stage_time(f"Root::Prefetch::{kind}", work, **{"dataset": CSV, **more})
 
 
 def graph(name: str, *types: str, shape: Any = (30,)) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def example(  # noqa: PLR0913 - the facts of both places where batches are made
     contention: CpuContention | None = None,
 ) -> Verdict:  # fmt: skip
     """Judge a pipeline whose map takes 31 ms of each 33 ms step, or other stages."""
-    slow = StageTime.of("Root::Prefetch::Map", 31.0, dataset=AUGMENT)
+    slow = stage_time("Root::Prefetch::Map", 31.0, dataset=AUGMENT)
     made = pipeline or InputPipeline.of(PREFETCH, *(stages or [slow]))
     step = breakdown or Breakdown.of(input=23.0, device=10.0)
     return python_input.check(made, step, samples, body, conversions, lines, overhead, contention)
@@ -33,12 +33,12 @@ def example(  # noqa: PLR0913 - the facts of both places where batches are made
 
 def sick() -> Verdict:
     """A py_function takes 30 ms of each 33 ms step."""
-    slow = StageTime.of("Root::Prefetch::Map", 31.0, python_ms=30.0, dataset=AUGMENT)
+    slow = stage_time("Root::Prefetch::Map", 31.0, python_ms=30.0, dataset=AUGMENT)
     return example(slow, lines=InputLines(LINES))
 
 
 def stage(kind: str, work: float, python: float, **more: Any) -> StageTime:
-    return StageTime.of(f"Root::Prefetch::{kind}", work, python_ms=python, **more)
+    return stage_time(f"Root::Prefetch::{kind}", work, python_ms=python, **more)
 
 
 def check(
@@ -107,8 +107,8 @@ def test_verdicts(told: Cases) -> None:
     told["a tenth of the slowest segment, less, and none"] = [check(stage("Map", 40.0, one)) for one in (4, 3.9, 0)]
     told["a step that waits 5 % of its time, and less"] = check(stage("Map", 40.0, 38.0), wait=2.0)
     told[...] = check(stage("Map", 40.0, 38.0), wait=1.9)
-    slow = StageTime.of("Root::Prefetch::ParallelMapV2", 90.0, threads=2)
-    beside = StageTime.of(f"{slow.path}::Generator", 10.0, python_ms=10.0)
+    slow = stage_time("Root::Prefetch::ParallelMapV2", 90.0, threads=2)
+    beside = stage_time(f"{slow.path}::Generator", 10.0, python_ms=10.0)
     told["a generator that keeps up with a slow map"] = check(slow, beside)
     told["no stage at all"] = check()
     crowded = stage("Map", 40.0, 15.0, operations={"PyFunc": 15.0, "Roll": 5.0})
@@ -116,7 +116,7 @@ def test_verdicts(told: Cases) -> None:
     told["waits for a core between operations go with it: they were saved"] = check(crowded)
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
     told["the loop waits for the interpreter's lock, unseen"] = example(stage("Map", 40.0, 30.0), breakdown=steps)
-    inside = InputPipeline.of(StageTime.of("Root::Map", 40.0, python_ms=30.0))
+    inside = InputPipeline.of(stage_time("Root::Map", 40.0, python_ms=30.0))
     told["a pipeline without prefetch does not run beside the loop"] = example(pipeline=inside, breakdown=steps)
     told["a loop that waits for the interpreter alone, and less"] = [waiting(edges) for edges in (8.0, 6.9, 1.0)]
     told["a loop that may wait for a core instead of the interpreter"] = waiting(8.0, contention=DISTURBED)
@@ -205,7 +205,7 @@ def crowded(threads: float, wait: float = 0.0, *, cores: bool = True) -> Verdict
     """Threads run librosa beside a step of 64 ms on two cores."""
     lines = (seen_line(script(35), 33, calls="librosa.feature.melspectrogram"),)
     contention = CpuContention(cores, cores=2.0, compute_ms=40.0, beside=1.0 - wait / 64.0)
-    made = StageTime.of("Root::FlatMap::Generator", wait, python_ms=wait)
+    made = stage_time("Root::FlatMap::Generator", wait, python_ms=wait)
     pipeline = InputPipeline.of(made, python_kind=InputKind.PY_DATASET)
     step = Breakdown.of(input=wait, host=24.0 - wait, device=40.0)
     return example(pipeline=pipeline, breakdown=step, lines=InputLines(lines, threads), contention=contention)

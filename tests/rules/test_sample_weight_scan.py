@@ -3,12 +3,12 @@
 from tests.rules.kit import *
 from tests.run_logs import Run
 from tfdoctor.rules.run.sample_weight_scan import check
-from tfdoctor.rules.run.sample_weight_scan.weight_scans import WeightScan, WeightScans
+from tfdoctor.rules.run.sample_weight_scan.weight_scans import WeightScans
 
 
 def example(ms_of_scans: float = 40_000.0, total_ms: float = 90_000.0) -> Verdict:
     """Keras looks through 130,000 weights for 40 of 90 s."""
-    scan = WeightScan(script(31), ms_of_scans, round(ms_of_scans / 50))
+    scan = RunLine(phase=Phase.PREPARING, at=script(31), ms=ms_of_scans, samples=round(ms_of_scans / 50))
     lines = (scan,) if scan.samples else ()
     return check(WeightScans(lines), divided_run(total_ms, {Phase.PREPARING: ms_of_scans}))
 

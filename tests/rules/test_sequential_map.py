@@ -11,19 +11,19 @@ def example(
     cores: Cores | None = Cores(4.0, busy=1.0), options: DataOptions | None = None,
 ) -> Verdict:  # fmt: skip
     """A map of 40 ms runs on one thread while three of four cores are idle."""
-    given = stages or (StageTime.of("Root::Prefetch::Map", 40.0),)
+    given = stages or (stage_time("Root::Prefetch::Map", 40.0),)
     pipeline = InputPipeline.of(PREFETCH, *given)
     return check(pipeline, Breakdown.of(input=wait, device=40.0 - wait), device, cores, options)
 
 
 def healthy() -> Verdict:
     """The same map, which tf.data runs on three threads."""
-    parallel = StageTime.of("Root::Prefetch::ParallelMapV2", 40.0, threads=3)
+    parallel = stage_time("Root::Prefetch::ParallelMapV2", 40.0, threads=3)
     return example(parallel, wait=3.0, cores=Cores(4.0, busy=3.0))
 
 
 def stage(kind: str = "Map", threads: float = 1.0, **more: Any) -> StageTime:
-    return StageTime.of(f"Root::Prefetch::{kind}", 40.0, threads, **more)
+    return stage_time(f"Root::Prefetch::{kind}", 40.0, threads, **more)
 
 
 sick = example
@@ -37,10 +37,10 @@ def test_verdicts(told: Cases) -> None:
     told["three threads"] = [example(stage(kind, 3)) for kind in ("ParallelMapV2", "ParallelMap", "MapAndBatch")]
     told["no maps"] = [example(stage(kind)) for kind in ("FlatMap", "BatchV2", "Shuffle")]
     told["a map inside of an interleave on three threads"] = example(
-        StageTime.of("Root::Prefetch::ParallelInterleaveV4"), stage("ParallelInterleaveV4::Map", 3)
+        stage_time("Root::Prefetch::ParallelInterleaveV4"), stage("ParallelInterleaveV4::Map", 3)
     )
     told["fused with batch, the threads tell"] = [example(stage("MapAndBatch", threads)) for threads in (1.2, 1.3)]
-    slow = StageTime.of("Root::Prefetch::MapAndBatch", 300.0, threads=2)
+    slow = stage_time("Root::Prefetch::MapAndBatch", 300.0, threads=2)
     told["a sequential map that does not limit the pipeline"] = example(slow, stage("MapAndBatch::Map"))
     told["a step that waits 5 % of its time, and less"] = example(stage(), wait=2.0), example(stage(), wait=1.9)
     told["Python gains nothing from threads: half of the work, and more"] = example(stage(python_ms=20.0))

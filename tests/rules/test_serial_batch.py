@@ -22,7 +22,7 @@ def example(  # noqa: PLR0913 - what the verdict depends on
 ) -> Verdict:  # fmt: skip
     """One thread copies batches of 64 images of 602 kB for 20 ms per step, because of an option."""
     made = dataset_of("Batch", id=1, parameters=DatasetParameters(batch_size=size), element=batches, at=at)
-    stage = StageTime.of(f"Root::Prefetch::{kind}", work, threads, dataset=made)
+    stage = stage_time(f"Root::Prefetch::{kind}", work, threads, dataset=made)
     pipeline, step = InputPipeline.of(PREFETCH, stage, *others), Breakdown.of(input=wait, device=20.0 - wait)
     return check(pipeline, step, device, cores, DatasetProperties((made,)), options)
 
@@ -45,12 +45,12 @@ def test_verdicts(told: Cases) -> None:
         example(kind=kind) for kind in ("MapAndBatch", "ParallelBatch", "PaddedBatchV2", "Map")
     ]
     told["a batch inside of an interleave, on two threads"] = example(threads=2.0)
-    slow = StageTime.of("Root::Prefetch::BatchV2::ParallelMapV2", 90.0, threads=3)
+    slow = stage_time("Root::Prefetch::BatchV2::ParallelMapV2", 90.0, threads=3)
     told["a batch that does not limit the pipeline"] = example(slow)
     told["open, texts, and unknown"] = [
         example(batches=batches) for batches in (element("None"), element("", "string"), "")
     ]
-    pipeline, waits = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0)), Breakdown.of(input=10.0, device=10.0)
+    pipeline, waits = InputPipeline.of(stage_time("Root::BatchV2", 20.0)), Breakdown.of(input=10.0, device=10.0)
     told["a program that was not recorded"] = check(pipeline, waits, ON_GPU, None, None, OFF)
     told["unknown options"] = of_width(MEBIBYTE, None)
     for name, device, cores in (

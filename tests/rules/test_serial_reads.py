@@ -7,7 +7,7 @@ AHEAD = "Root::Prefetch"
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 EIGHT = SourceFiles(8)
 LINE = Dataset(id=1, kind="_InterleaveDataset", at=Location("t.py", 9))
-BATCH = StageTime.of(f"{AHEAD}::BatchV2", 10.0)
+BATCH = stage_time(f"{AHEAD}::BatchV2", 10.0)
 
 
 def example(
@@ -17,15 +17,15 @@ def example(
 ) -> Verdict:  # fmt: skip
     """One thread reads compressed records from eight files for 30 ms of each 32 ms step."""
     opener = f"{AHEAD}::{'Interleave' if threads == 1.0 else 'ParallelInterleaveV4'}"
-    opened = StageTime.of(opener), StageTime.of(f"{opener}::TFRecord", work, threads)
-    pipeline = InputPipeline.of(StageTime.of(AHEAD), *(stages or opened))
+    opened = stage_time(opener), stage_time(f"{opener}::TFRecord", work, threads)
+    pipeline = InputPipeline.of(stage_time(AHEAD), *(stages or opened))
     return check(pipeline, Breakdown.of(input=wait, device=10.0), device, cores, files)
 
 
 def interleaved(kind: str = "TFRecord", work: float = 30.0) -> tuple[StageTime, ...]:
     opener = f"{AHEAD}::Interleave"
-    opens, reads = StageTime.of(f"{opener}::FlatMap", 1.0), StageTime.of(f"{opener}::FlatMap::{kind}", work)
-    return BATCH, StageTime.of(opener, dataset=LINE), opens, reads
+    opens, reads = stage_time(f"{opener}::FlatMap", 1.0), stage_time(f"{opener}::FlatMap::{kind}", work)
+    return BATCH, stage_time(opener, dataset=LINE), opens, reads
 
 
 sick = example
@@ -36,17 +36,17 @@ healthy = described("Four threads read the same files.", example, threads=4.0, w
 def test_verdicts(told: Cases) -> None:
     for kind in ("TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"):
         told[f"an interleave of {kind} on one thread is found with its line"] = example(*interleaved(kind))
-    told["threads at work tell"] = example(StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, 1.2))
-    told[...] = example(StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, 1.3))
+    told["threads at work tell"] = example(stage_time(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, 1.2))
+    told[...] = example(stage_time(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, 1.3))
     told["a parallel interleave that finds no free core is not serial"] = example(threads=1.0001)
     told["less than a fifth of the segment, and more"] = [example(*interleaved(work=work)) for work in (2.74, 2.76)]
     told["a step that does not wait"] = example(wait=0.04)
-    told["no reader"] = example(StageTime.of(f"{AHEAD}::Map", 30.0))
+    told["no reader"] = example(stage_time(f"{AHEAD}::Map", 30.0))
     buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
-    pipeline = InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,))
+    pipeline = InputPipeline((stage_time(AHEAD),), (), idle=(buffered,))
     told["records that were read before"] = check(pipeline, Breakdown.of(device=10.0), GPU, None, None)
     told["a dataset of several files has an argument of its own"] = example(
-        StageTime.of(f"{AHEAD}::FlatMap", 1.0, dataset=LINE), StageTime.of(f"{AHEAD}::FlatMap::TFRecord", 30.0)
+        stage_time(f"{AHEAD}::FlatMap", 1.0, dataset=LINE), stage_time(f"{AHEAD}::FlatMap::TFRecord", 30.0)
     )
     told["a single file must be split first"] = example(files=SourceFiles(1))
     for name, files, cores, device in (

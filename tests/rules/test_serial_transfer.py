@@ -16,7 +16,7 @@ def example(
 
 
 def steps(count: int = 10) -> SteadySteps:
-    return SteadySteps.of(Steps.uniform(count, 10.0))
+    return SteadySteps.of(even_steps(count, 10.0))
 
 
 sick = example
@@ -31,6 +31,6 @@ def test_verdicts(told: Cases) -> None:
     down = Transfer(D2H, 2.0, 3.0, 3.0, None, None, {})
     told["most of it goes up, from pageable memory"] = example(up, exposed_ms=5.0, device_ms=5.0)
     told["most of it comes back"] = example(up, down, exposed_ms=5.0, device_ms=5.0)
-    whole = replace(SteadySteps.of(Steps.uniform(10, 10.0)), unit=TRACE, why_no_steps="no step is marked")
+    whole = replace(SteadySteps.of(even_steps(10, 10.0)), unit=TRACE, why_no_steps="no step is marked")
     told["no steps"] = applied(check, Transfers(()), whole, Breakdown.of(device=5.0), Framework())
     told["a batch of JAX is copied ahead by JAX"] = example(framework=Framework(JAX))

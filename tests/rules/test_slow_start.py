@@ -5,7 +5,7 @@ from tfdoctor.rules.run.slow_start import check
 from tfdoctor.rules.run.slow_start.start_load import StartLoad
 
 IMPORTED = run_line(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)
-BUSY = StartLoad(usable=2.0, run=0.1, others=1.9)
+BUSY = StartLoad(Cores(usable=2.0, busy=0.1, others=1.9))
 
 
 def example(
@@ -55,7 +55,9 @@ def test_verdicts(told: Cases) -> None:
     small = [imported(number, 1_500.0, f"module{number}") for number in range(3, 8)]
     told["several modules, each in less than 2 s"] = judged(IMPORTED, *small)
     told["imports beside other programs where no core is free are not judged"] = judged(IMPORTED, slow, load=BUSY)
-    told["a core is free"] = [judged(IMPORTED, slow, load=StartLoad(*load)) for load in ((4, 1, 1.9), (2, 1, 0.5))]
+    told["a core is free"] = [
+        judged(IMPORTED, slow, load=StartLoad(Cores(*load))) for load in ((4, 1, 1.9), (2, 1, 0.5))
+    ]
     told["the import of TensorFlow alone beside other programs"] = judged(IMPORTED, load=BUSY)
     loads = calls_at(RunCall.BUILD, 14, 40, 800.0, name="load_model", looped=True)
     told["loads in a loop count beside other programs"] = judged(slow, calls=(loads,), load=BUSY)
@@ -91,8 +93,8 @@ def measured(*samples: dict[str, Any], cores: float = 2.0) -> StartLoad:
 def test_load(told: Cases) -> None:
     def load(name: str, *samples: dict[str, Any]) -> None:
         def found() -> str:
-            one = measured(*samples)
-            return f"{one.run:.4g} and {one.others:.4g} of others, of {one.usable:g}; contended: {one.contended}"
+            one = measured(*samples).cores
+            return f"{one.busy:.4g} and {one.others:.4g} of others, of {one.usable:g}; contended: {one.contended}"
 
         told[name] = found
 

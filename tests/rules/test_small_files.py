@@ -12,7 +12,7 @@ def example(
     sizes: FileReads | Unavailable = Unavailable("not recorded"), functions: MapFunctions | None = None,
 ) -> Verdict:  # fmt: skip
     """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
-    reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
+    reader = stage_time("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
     pipeline = InputPipeline.of(PREFETCH, *(stages or (reader,)))
     properties = DatasetProperties((dataset_of("TensorSlice", files=files),))
     waits = PRECONDITIONS[1](Breakdown.of(input=wait, device=40.0 - wait))
@@ -20,7 +20,7 @@ def example(
 
 
 def stage(reads: float = 64.0, **more: Any) -> StageTime:
-    return StageTime.of("Root::Prefetch::Map", 40.0, reads=reads, reading_ms=10.0, **more)
+    return stage_time("Root::Prefetch::Map", 40.0, reads=reads, reading_ms=10.0, **more)
 
 
 sick = example
@@ -36,8 +36,8 @@ def test_verdicts(told: Cases) -> None:
     told[...] = example(files=FileList(count=1000, nbytes=100_001))
     told["a step that waits 5 % of its time, and less"] = example(wait=2.0), example(wait=1.9)
     told["opening across a network takes long"] = example(files=FileList(count=1000, scheme="gs", nbytes=None))
-    slow = StageTime.of("Root::Prefetch::ParallelMapV2", 40.0)
-    quick = StageTime.of(f"{slow.path}::Map", 9.0, reads=64.0, reading_ms=10.0)
+    slow = stage_time("Root::Prefetch::ParallelMapV2", 40.0)
+    quick = stage_time(f"{slow.path}::Map", 9.0, reads=64.0, reading_ms=10.0)
     told["reading that does not limit the pipeline"] = example(slow, quick)
     counters = Unavailable("the read counters of the process were not recorded")
     told["files that were not recorded"] = example(stage(), files=None, sizes=counters)

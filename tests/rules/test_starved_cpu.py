@@ -13,7 +13,7 @@ def example(
     device: Device = ON_CPU, pressure: CpuPressure | None = None, decodes: DecodedImages | None = None, **more: Any,
 ) -> Verdict:  # fmt: skip
     """A decode takes 28 of the 30 ms of core time that two cores offer in a step of 15 ms."""
-    stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, cores.busy, **more)
+    stage = stage_time("Root::Prefetch::ParallelMapV2", work, cores.busy, **more)
     step = breakdown or Breakdown.of(input=11.0, device=4.0)
     facts = (InputPipeline.of(PREFETCH, stage), step, cores, device, pressure or CpuPressure())
     return starved_cpu.check(*facts, CpuContention.measure(device, cores, step), decodes)
@@ -52,7 +52,7 @@ def test_verdicts(told: Cases) -> None:
     told["a GPU can take the augmentation"] = check(device=ON_GPU)
     written = Dataset(id=1, kind="_ParallelMapDataset", function="decode", at=Location("t.py", 9))
     told["the line of the most expensive stage"] = check(dataset=written)
-    slow = StageTime.of("Root::Prefetch::ParallelMapV2", 76.0)
+    slow = stage_time("Root::Prefetch::ParallelMapV2", 76.0)
     cases = ((200, 200), 0.5), ((199, 200), 0.5), ((200, 200), 0.49)
     told["images four times as large as used, in half of the work, are left to their own rule"] = [
         check(decodes=DecodedImages((DecodedImage(slow, "DecodeJpeg", decoded, (100, 100), share),)))
@@ -63,7 +63,7 @@ def test_verdicts(told: Cases) -> None:
 @golden_cases
 def test_crowded(told: Cases) -> None:
     compile(as_finding(check()).remedies[-1].code, "remedy", "exec")
-    pipeline = InputPipeline.of(PREFETCH, StageTime.of("Root::Prefetch::Map", 20.0))
+    pipeline = InputPipeline.of(PREFETCH, stage_time("Root::Prefetch::Map", 20.0))
     step, cores = Breakdown.of(input=15.0, device=5.0), Cores(1.0, busy=1.0)
     parts: dict[str, Any] = {"exposed": step.median, "segments": pipeline.segments, "cores": cores}
     model = StepModel(device=DeviceKind.CPU, input_ms=20.0, **parts)

@@ -52,7 +52,7 @@ def test_shared_work(told: Cases) -> None:
     ):
         work = tabulate([(("a", row.type, "a"), EventType("a"), 0, 1)])
         activity = Activity(Intervals(), {Stage.DEVICE: work}, Intervals())
-        told[name] = DivisibleWork.measure(activity, Operations((row,)), Steps.uniform(3, 10.0)).rows
+        told[name] = DivisibleWork.measure(activity, Operations((row,)), even_steps(3, 10.0)).rows
 
 
 def test_an_operation_that_runs_beside_another_uses_two_cores_already() -> None:

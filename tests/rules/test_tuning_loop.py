@@ -7,7 +7,7 @@ EXAMPLE_FIT = made_call(
     RunCall.FIT, Location("tune.py", 31), 12, 55e3 / 12, name="Sequential.fit", looped=True, models=12
 )  # fmt: skip
 EXAMPLE_RESIDENT = Trend(
-    what=Grows.RESIDENT, first=0.9e9, last=2.0e9, slope=1.8e7, low=1.7e7, high=1.9e7, steady=True, points=60
+    what=Grows.RESIDENT, first=0.9e9, last=2.0e9, slope=1.8e7, low=1.7e7, steady=True
 )  # fmt: skip
 EXAMPLE_STEP = TracedDefinition(
     name="one_step_on_iterator", at=EXAMPLE_FIT.at, tracings=12, ms=6e3, first_ms=500.0, made=12
@@ -16,7 +16,7 @@ EXAMPLE_PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACIN
 FIT = MadeCall(
     call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=8, ms=50e3, looped=True, models=8
 )
-RESIDENT = Trend(what=Grows.RESIDENT, first=0.9e9, last=1.9e9, slope=4e6, low=3e6, high=5e6, steady=True, points=60)
+RESIDENT = Trend(what=Grows.RESIDENT, first=0.9e9, last=1.9e9, slope=4e6, low=3e6, steady=True)
 STEP = TracedDefinition(name="step", at=FIT.at, tracings=8, ms=4_500.0, first_ms=1_000.0, made=8)
 PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3})
 KEPT = KeptResult(Location("tune.py", 35), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
@@ -90,9 +90,7 @@ def test_tracing(told: Cases) -> None:
         told[f"{tracings} traces of eight functions: each may have a last, smaller batch"] = check(
             resident=None, step=step
         )
-    compiled = made_call(
-        RunCall.COMPILE, Location("tune.py", 14), 8, 11.0, name="Sequential.compile", function="build"
-    )
+    compiled = made_call(RunCall.COMPILE, Location("tune.py", 14), 8, 11.0, name="Sequential.compile")
     called: dict[str, Any] = {"function": "build", "caller": Location("tune.py", 30)}
     line = RunLine(phase=Phase.BUILDING, at=Location("tune.py", 9), ms=700.0, samples=14, **called)
     made = partial(check, compiled, resident=None, step=replace(STEP, alike_ms=9e3))

@@ -25,7 +25,7 @@ def example(  # noqa: PLR0913 - what the rule takes
     chain = tuple(reversed(datasets or (SOURCE, EXAMPLE_DECODE)))
     properties = DatasetProperties(chain, passes, fit_at=fit_at)
     stages = (
-        StageTime.of(f"Root::Prefetch::{made.id}", work, kind="Map", dataset=made)
+        stage_time(f"Root::Prefetch::{made.id}", work, kind="Map", dataset=made)
         for made in reversed(chain)
         if made.function and made not in idle
     )

@@ -7,7 +7,7 @@ from tfdoctor.rules.operations.unvectorized_operation.fallback_loops import Fall
 NAME = "loop_body/adjust_contrast"
 RUNNING = GraphLoop(name=f"{NAME}/pfor/while", iterations=64.0, operations=0.0, ms=0.0)
 IN_STEP = FallbackLoop(name=NAME, type="AdjustContrastv2", at=script(13), loop=RUNNING)
-AUGMENT = StageTime.of("Root::ParallelMapV2", 30.0)
+AUGMENT = stage_time("Root::ParallelMapV2", 30.0)
 IN_DATA = FallbackLoop(name=NAME, type="AdjustContrastv2", stage=AUGMENT, stage_ms=27.0)
 REPLACED = graph_operation(NAME, "AdjustContrastv2")
 WHILE = graph_operation(f"{NAME}/pfor/while", "StatelessWhile")
@@ -26,7 +26,7 @@ def found(*operations: dict[str, Any]) -> tuple[FallbackLoop, ...]:
     """The loops of a recorded graph that a stage of the pipeline is seen to run."""
     ran = recording({"graphs": [{"name": "f", "kind": "dataset", "operations": operations}]})
     inside = {f"{NAME}/pfor/while/body/_1/Mul": 1.0, "Cast": 2.0}
-    pipeline = InputPipeline.of(StageTime.of("Root::Map", 9.0, operations=inside))
+    pipeline = InputPipeline.of(stage_time("Root::Map", 9.0, operations=inside))
     return FallbackLoops.measure(ran, LoopWork(()), None, pipeline).loops
 
 

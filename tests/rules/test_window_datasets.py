@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.rules.input.window_datasets import WindowJoin, WindowJoins, check
 
 ROOT = "Root::Prefetch"
-AHEAD = StageTime.of(ROOT)
+AHEAD = stage_time(ROOT)
 JOINED = f"{ROOT}::FlatMap"
 SPEC = "DatasetSpec(TensorSpec(shape=(2,), dtype=tf.float32, name=None), TensorShape([]))"
 JOIN = Dataset(id=2, kind="_FlatMapDataset", inputs=(1,), function="<lambda>")
@@ -23,7 +23,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Each of 128 windows per step takes 0.1 ms and holds 164 bytes."""
     made = Dataset(id=2, kind="_FlatMapDataset", at=script(12))
-    join = StageTime.of("Root::Prefetch::FlatMap", work, calls=calls, dataset=made)
+    join = stage_time("Root::Prefetch::FlatMap", work, calls=calls, dataset=made)
     joins, pipeline = (
         WindowJoins((WindowJoin(join, inner, nbytes=each, batch=128),)),
         InputPipeline.of(PREFETCH, join, *inner),
@@ -40,7 +40,7 @@ def test_verdicts(told: Cases) -> None:
     told["eight windows, and nine"] = [example(work=0.1 * calls, calls=calls) for calls in (8.0, 9.0)]
     told["less than 30 kB, more, unknown"] = [example(each=nbytes) for nbytes in (29999.0, 30001.0, None)]
     told["a step that does not wait"] = example(step=Breakdown.of(input=0.1, device=9.9))
-    copies = StageTime.of(f"{JOINED}::BatchV2", 2.8, calls=256.0)
+    copies = stage_time(f"{JOINED}::BatchV2", 2.8, calls=256.0)
     for name, compute, crowded in (
         ("a fifth of the compute", 31.9, True),
         ("less than a fifth of the compute", 32.1, True),
@@ -56,17 +56,17 @@ def test_verdicts(told: Cases) -> None:
 @golden_cases
 def test_joins(told: Cases) -> None:
     inner = {"BatchV2": (1.0, 128.0), "BatchV2::Window": (0.5, 64.0 * 41), "Window": (0.5, 64.0)}
-    flat, mapped = StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN), f"{ROOT}::Map"
+    flat, mapped = stage_time(JOINED, 4.0, calls=64.0, dataset=JOIN), f"{ROOT}::Map"
     pipeline = InputPipeline.of(
         AHEAD,
-        StageTime.of(mapped, 1.0, calls=64.0, dataset=CHAIN[1]),
+        stage_time(mapped, 1.0, calls=64.0, dataset=CHAIN[1]),
         flat,
-        *(StageTime.of(f"{JOINED}::{kind}", ms, calls=calls) for kind, (ms, calls) in inner.items()),
-        StageTime.of(f"{JOINED}::Window::TensorSlice", 0.1, calls=64.0),
+        *(stage_time(f"{JOINED}::{kind}", ms, calls=calls) for kind, (ms, calls) in inner.items()),
+        stage_time(f"{JOINED}::Window::TensorSlice", 0.1, calls=64.0),
     )
     (found,) = WindowJoins.measure(pipeline, DatasetProperties(CHAIN)).joins
     stages = [stage.path.removeprefix(JOINED) for stage in (*found.inner, *found.maps)]
-    told["windows that are datasets are found with their maps"] = stages, found.nbytes, found.batch, found.window_ms
+    told["windows that are datasets are found with their maps"] = stages, found.nbytes, found.batch, found.work_ms
     files = DatasetProperties((JOIN, Dataset(id=1, kind="_TensorSliceDataset")))
     pipeline = InputPipeline.of(AHEAD, flat)
     joins, step = WindowJoins.measure(pipeline, files), Breakdown.of(input=8.0, device=2.0)

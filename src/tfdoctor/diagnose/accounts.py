@@ -14,7 +14,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.sampled_steps import HostLines
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.humanize import number, with_noun

@@ -226,6 +226,6 @@ def _beyond_of_others(chart: Chart, traced: int) -> float | None:
     pace, run, phases = chart.get(UntracedPace), chart.get(RunSteps), chart.get(RunPhases)
     if run is not None and phases is not None and phases.whole and run.count >= (1 + TIMES) * traced:
         # Where many steps are short, the mean is none above the median, though some are long.
-        return max(run.rest_ms, run.long.beyond_ms if run.long else 0.0) / run.count
+        return max(run.total_ms - run.count * run.median_ms, run.long.beyond_ms if run.long else 0.0) / run.count
     known = pace is not None and pace.untraced.count >= TIMES * traced
     return pace.beyond_ms if pace is not None and known else None

@@ -29,7 +29,7 @@ WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)  # Calls around a validation, which ep
 
 
 class CallLimits(RuleLimits):
-    """When slow calls are reported: both limits must be reached by what a change saves."""
+    """When slow calls, or other lines of a run, are reported: a change has to save both."""
 
     share: float = share_limit(0.05)
     least_ms: float = limit(1000.0)

@@ -38,10 +38,9 @@ from tfdoctor.facts.run_work.line_groups import IN_STEPS, ONE_BY_ONE, CalledWork
 from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.sampled_steps import HostLines, StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, summed
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity

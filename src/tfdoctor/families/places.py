@@ -8,29 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Self
 
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, TracedDefinition
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    Severity,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import *
 
 PART = "{ms} ({share} of the run)"  # The time of a place in the sentence about it
 SHOWN_ROWS = 8  # Rows of each table: the lines that take most of the time
@@ -104,16 +89,11 @@ class SlowPlaces(Record):
     places: tuple[RunPlace, ...]
 
     @classmethod
-    def of(
-        cls,
-        phases: RunPhases,
-        found: Sequence[RunPlace],
-        least_ms: float,
-        judged: Callable[[RunPlace], float] = lambda place: place.saved_ms,
-    ) -> Self:
-        """Compare what is judged of each place, what its change saves or all of its time, with the least time."""
-        longest_ms = max(map(judged, found), default=0.0)
-        return cls(phases, least_ms, longest_ms, tuple(place for place in found if judged(place) >= least_ms))
+    def of(cls, phases: RunPhases, found: Sequence[RunPlace], least_ms: float, *, whole: bool = False) -> Self:
+        """Compare what the change of each place saves, or its ``whole`` time, with the least time."""
+        times = [place.ms if whole else place.saved_ms for place in found]
+        slow = (place for place, time_ms in zip(found, times, strict=True) if time_ms >= least_ms)
+        return cls(phases, least_ms, max(times, default=0.0), tuple(slow))
 
     def measures(self, work: str, longest: str, *of: Phase) -> tuple[Measure, Measure]:
         """Return the time of phases, and the longest time beside the limit."""
@@ -160,6 +140,17 @@ def none_seen(phases: RunPhases, calls: RunCalls, nothing: str) -> Verdict:
 def changes(places: Iterable[RunPlace]) -> Iterable[Remedy]:
     """Return the remedies of places."""
     return (remedy for place in places for remedy in place.changes())
+
+
+def tracing_again(
+    traced: TracedDefinition, again_ms: float, times: int, recurs: Recurrence = Recurrence.PER_CALL,
+    bound: Bound = Bound.AT_MOST,
+) -> RunEffect:  # fmt: skip
+    """Return the time of so many calls that need not trace a function."""
+    return RunEffect(
+        phase=Phase.TRACING, of=ms(again_ms), subject=f"{traced.name} {location(traced.at)}".strip(),
+        recurs=recurs, times=max(1, times), bound=bound,
+    )  # fmt: skip
 
 
 def in_function(group: LineGroup) -> str:

@@ -8,20 +8,7 @@ from dataclasses import replace
 
 from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime
 from tfdoctor.terms.kinds import RunCall
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Effect,
-    Evidence,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    RunEffect,
-    Severity,
-    Verdict,
-)
+from tfdoctor.terms.verdict import *
 
 
 def judged(  # noqa: PLR0913 - what was measured, and the words for it

@@ -47,7 +47,9 @@ def small_calls(calls: RunCalls, kind: RunCall, lines: Iterable[RunLine] = ()) -
     for call in calls.of(kind):
         if not call.at:
             continue
-        loop = _in_a_loop(call, calls.epochs)
+        # A loop, such as a callback's, makes it for one part of the data after another, not once per epoch.
+        often = call.count >= LEAST_CALLS and call.count > 2 * calls.epochs
+        loop = often and (call.looped or call.within is not RunCall.SCRIPT)
         small = _per_call(call, _executing(call, timed)) if loop else None
         small = _adapt(call) if kind is RunCall.ADAPT else small or _per_batch(call)
         if small:
@@ -60,12 +62,6 @@ def small_calls(calls: RunCalls, kind: RunCall, lines: Iterable[RunLine] = ()) -
             )  # fmt: skip
             found.append(place)
     return tuple(sorted(found, key=lambda place: -place.saved_ms))
-
-
-def _in_a_loop(call: MadeCall, epochs: int) -> bool:
-    """Say whether a loop, such as a callback's, makes a call for one part of the data after another."""
-    often = call.count >= LEAST_CALLS and call.count > 2 * epochs  # not once per epoch
-    return (call.looped or call.within is not RunCall.SCRIPT) and often
 
 
 def _executing(call: MadeCall, lines: Iterable[RunLine]) -> float | None:

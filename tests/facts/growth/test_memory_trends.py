@@ -3,7 +3,7 @@
 from tests.facts.kit import *
 from tfdoctor.facts.growth.memory_trends import LEAST, about_span, clause, counts_table, growing_counts, kept_table
 
-RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100)
+RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, steady=True)
 DEVICE = replace(RESIDENT, what=Grows.DEVICE, last=9e9)
 ENDING = RunEnding(kind=EndKind.EXIT, limit_bytes=32e9)
 FULL = replace(ENDING, kind=EndKind.OUT_OF_MEMORY)
@@ -42,9 +42,7 @@ def test_a_faster_growth_is_never_less_severe(limit: float, last: float, slope: 
     assert fast.left_s >= 0
 
 
-GRAPH = replace(
-    RESIDENT, what=Grows.GRAPH, first=100, last=1_300, slope=4, low=3, high=5, points=90, over_steps=100
-)
+GRAPH = replace(RESIDENT, what=Grows.GRAPH, first=100, last=1_300, slope=4, low=3, over_steps=100)
 
 
 def growing(*trends: Trend) -> tuple[Trend, ...]:
@@ -111,7 +109,7 @@ test_what_is_not_known = unavailable(
 
 def only(*statements: KeptResult) -> object:
     kept = KeptResults(statements)
-    return kept.of_steps, kept.of_fits
+    return kept.only(KeptValue.RESULT), kept.only(KeptValue.HISTORY, KeptValue.MODEL, fits=True)
 
 
 test_one_is_named_only_if_it_is_the_only_one = answers(

@@ -292,7 +292,7 @@ told[costly] = {
     "a profiler that did not is not told": (8, False),
 }
 
-told.add("a trace alone tells of its window", lambda: RunPhases.measure(recording(), Steps.uniform(20, 5.0)))
+told.add("a trace alone tells of its window", lambda: RunPhases.measure(recording(), even_steps(20, 5.0)))
 
 told.add("without log and steps nothing is known", lambda: RunPhases.measure(recording(manifest=manifest()), None))
 told.add("the end of a run without log is not known", lambda: RunEnding.measure(recording()))

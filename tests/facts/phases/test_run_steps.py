@@ -4,8 +4,7 @@ from collections import Counter
 
 from tests.facts.kit import *
 from tests.run_logs import *
-from tfdoctor.facts.phases.run_pieces import RunPiece, Stretch
-from tfdoctor.facts.phases.step_lines import alike
+from tfdoctor.facts.phases.run_pieces import RunPiece, Stretch, alike
 from tfdoctor.recording.run_log import SeenStack
 
 LOOP = "train.py:12"

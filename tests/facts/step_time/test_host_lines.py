@@ -192,7 +192,11 @@ told[compiling] = {
 
 def seen(**python: Any) -> object:
     found = chart(trace(), recording({"python": python}, manifest=manifest())).fact(StackSamples)
-    return {"samples": found.sample_count, "makers": found.makers, "share": found.share(found.makers)}
+    return {
+        "samples": sum(place.seen for place in found.places),
+        "makers": found.makers,
+        "share": found.share(found.makers),
+    }
 
 
 MAKING = [

@@ -102,7 +102,7 @@ told[said] = {
 def test_the_mean_keeps_the_outliers() -> None:
     found = of_times(10, 10, 10, 10, 110)
     assert (found.mean_ms, found.median_ms, found.percentile_ms(100)) == (30, 10, 110)
-    assert Steps.uniform(3, 2.5) == of_times(2.5, 2.5, 2.5)
+    assert even_steps(3, 2.5) == of_times(2.5, 2.5, 2.5)
 
 
 def test_the_window_holds_the_typical_steps_half_open() -> None:
@@ -225,7 +225,7 @@ test_steps_are_slower_traced = answers(
 
 
 def pace(of: str, median_ms: float | None, *, in_bursts: bool = False) -> UntracedPace:
-    steps = replace(Steps.uniform(10, 4.0), in_bursts=in_bursts)
+    steps = replace(even_steps(10, 4.0), in_bursts=in_bursts)
     return UntracedPace.measure(beside(UntracedSteps(count=90, median_ms=median_ms, of=of)), steps)
 
 
@@ -235,7 +235,7 @@ told.add("untraced steps are compared with the traced ones", lambda: pace("steps
 def alone(count: int, median_ms: float, total_ms: float | None, log: RunLog | None = None) -> UntracedPace:
     """The pace of the untraced ones beside ten traced steps of 4 ms."""
     run = beside(untraced(count, total_ms, median_ms=median_ms))
-    return UntracedPace.measure(replace(run, run=log), Steps.uniform(10, 4.0))
+    return UntracedPace.measure(replace(run, run=log), even_steps(10, 4.0))
 
 
 test_long_steps_that_the_untraced_ones_lack_are_the_traced_steps_alone = answers(

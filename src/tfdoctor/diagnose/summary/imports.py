@@ -7,7 +7,7 @@ from tfdoctor.edits.source import Sources
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.kit import by_key
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
-from tfdoctor.facts.phases.step_lines import lines_that_train
+from tfdoctor.facts.phases.run_pieces import lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.run_work.line_groups import NO_MODULE, package_and_name
 from tfdoctor.recording import Recording

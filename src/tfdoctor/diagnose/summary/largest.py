@@ -12,7 +12,7 @@ from tfdoctor.diagnosis.work import LargePlace, ProfileRow
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.kit import by_key, summed
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.step_lines import lines_that_train
+from tfdoctor.facts.phases.run_pieces import lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.savings.layer_work import LayerCalls

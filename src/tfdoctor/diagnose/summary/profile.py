@@ -10,9 +10,8 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import PartEvents
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.sampled_steps import HostLines, StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller
 from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.verdict import Location, Stage

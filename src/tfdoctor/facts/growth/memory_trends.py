@@ -101,10 +101,11 @@ class MemoryTrends(Record):
         planned_s = 0.0
         if calls and calls.planned_epochs and calls.epochs:
             planned_s = growth.seconds / calls.epochs * max(0, calls.planned_epochs - calls.epochs)
-        reserved, memories = {Grows.RESIDENT: growth.of(Grows.RESERVED)}, []
-        for one in trends:
-            fills = FillingMemory(one, limits[one.what], planned_s, one.what is ran_out, reserved.get(one.what))
-            memories.append(fills)
+        reserved = {Grows.RESIDENT: growth.of(Grows.RESERVED)}
+        memories = (
+            FillingMemory(one, limits[one.what], planned_s, one.what is ran_out, reserved.get(one.what))
+            for one in trends
+        )
         return cls(tuple(memories))
 
 
@@ -216,17 +217,8 @@ class KeptResults(Record):
             statements.append(KeptResult(at, one.container, one.value, one.what, one.fits, one.each))
         return cls(tuple(statements))
 
-    @property
-    def of_steps(self) -> KeptResult | None:
-        """The only statement that keeps results of training steps; None where none or several do."""
-        return self._only(KeptValue.RESULT, fits=False)
-
-    @property
-    def of_fits(self) -> KeptResult | None:
-        """The only statement that keeps each model, or its History; None where none or several do."""
-        return self._only(KeptValue.HISTORY, KeptValue.MODEL, fits=True)
-
-    def _only(self, *kinds: KeptValue, fits: bool) -> KeptResult | None:
+    def only(self, *kinds: KeptValue, fits: bool = False) -> KeptResult | None:
+        """Return the only statement that keeps these after steps, or fits; None where none or several do."""
         found = [one for one in self.statements if one.what in kinds and one.fits is fits]
         return found[0] if len(found) == 1 else None
 

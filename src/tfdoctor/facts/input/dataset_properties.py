@@ -46,9 +46,7 @@ class DatasetProperties(Record):
     passes: float | None = None
     remade: bool = False  # the trace shows several datasets of this form, such as one rebuilt in each epoch
     fit_at: Location | None = None  # the line of Keras' fit, which adds stages of its own
-    batch_bytes: int | None = (
-        None  # as the training function was first traced, which may know more than the pipeline
-    )
+    batch_bytes: int | None = None  # as a function was first traced for it, which may know more than the pipeline
 
     @classmethod
     def measure(cls, program: Program, recording: Recording, iterators: Iterators | None) -> Self:

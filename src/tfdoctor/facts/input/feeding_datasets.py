@@ -113,11 +113,6 @@ class SourceFiles(Record):
             raise Unavailable("the files that the pipeline reads were not recorded")
         return cls(*counts.pop())
 
-    @property
-    def remote(self) -> bool:
-        """Whether the files lie across a network, by their paths and mounts."""
-        return bool(self.network)
-
 
 class TunedBuffers(Record):
     """The stages with ``num_parallel_calls`` or a buffer of AUTOTUNE, and the bytes of their largest element.

@@ -13,8 +13,6 @@ from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 
 ROOTS = ("Root", "Model")  # tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)
-# The beginnings of the names of stages that work on threads of their own.
-WORK_AHEAD = ("Prefetch", "Parallel", "MapAndBatch")
 INJECTED = "inject/"  # The prefix of the names of stages that tf.data adds by itself
 NEGLIGIBLE_MS = 0.2  # Passing on a batch costs tf.data 50 to 150 microseconds, prefetched or not (measured)
 GENERATOR = "Generator"  # The stage of Dataset.from_generator and of Keras' generators: all its work is Python
@@ -39,14 +37,6 @@ class StageTime(Record, kw_only=True):
     asynchronous: bool = False
     dataset: Dataset | None = None
     slowest: tuple[str, Location] | None = None  # type and line of the operation that takes most of its function
-
-    @classmethod
-    def of(cls, path: str, work_ms: float = 0.0, threads: float = 1.0, **more: Any) -> Self:
-        """Build a stage that does its work on threads, for examples and tests; its kind ends its path."""
-        kind = path.rpartition("::")[2]
-        parts: dict[str, Any] = {"path": path, "kind": kind, "work_ms": work_ms}
-        parts |= {"wall_ms": work_ms / threads, "asynchronous": kind.startswith(WORK_AHEAD)}
-        return cls(**(parts | more))
 
     @property
     def is_root(self) -> bool:
@@ -237,11 +227,14 @@ class InputPipeline(Record):
 
 
 def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dataset]) -> StageTime:
-    made = node.calls if 0.5 <= node.calls / batches <= 1.5 else batches  # noqa: PLR2004 - one a batch
+    calls = len(node.called)
+    made = calls if 0.5 <= calls / batches <= 1.5 else batches  # noqa: PLR2004 - one a batch
     scale = per_step / made / PS_PER_MS
-    work, wall = (
-        (node.function_ps, node.function_wall_ps) if node.asynchronous else (node.self_ps, node.self_wall_ps)
-    )
+    # Parallel threads count once in the second: of a function, or of an interleave, which has several readers.
+    ran = node.function if node.asynchronous else node.called
+    every = sum(end - start for start, end in ran)
+    work = every if node.asynchronous else node.self_ps
+    wall = work * Intervals.union(ran).total / every if every else 0.0
     users = () if node.path in ROOTS or node.name.startswith(INJECTED) else NUMBERED.findall(node.name)
     matching = [datasets[one] for one in users if one in datasets]
     return StageTime(
@@ -250,7 +243,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         name=node.name,
         work_ms=max(0.0, work * scale),
         wall_ms=max(0.0, wall * scale),
-        calls=node.calls / batches * per_step,
+        calls=calls / batches * per_step,
         python_ms=max(0.0, work if node.kind == GENERATOR else node.python_ps) * scale,
         reading_ms=node.reading_ps * scale,
         reads=node.reads / made * per_step,

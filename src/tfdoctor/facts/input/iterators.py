@@ -75,27 +75,6 @@ class Node(Struct):
         """Whether it works on threads of its own."""
         return bool(ASYNCHRONOUS.fullmatch(self.kind))
 
-    @property
-    def calls(self) -> int:
-        """The number of calls for an element."""
-        return len(self.called)
-
-    @property
-    def self_wall_ps(self) -> float:
-        """Its own time, in which parallel threads count once: an interleave has several readers."""
-        asked = sum(end - start for start, end in self.called)
-        return self.self_ps * Intervals.union(self.called).total / asked if asked else 0.0
-
-    @property
-    def function_ps(self) -> int:
-        """How long its function ran, summed over threads."""
-        return sum(end - start for start, end in self.function)
-
-    @property
-    def function_wall_ps(self) -> int:
-        """How long its function ran on at least one thread."""
-        return Intervals.union(self.function).total
-
 
 class Iterators(Record, eq=False):
     """The training pipeline's nodes by path, and how many batches the training loop took."""
@@ -275,10 +254,8 @@ def _add_operations(
     columns = (keys[order].tolist(), times[order].tolist(), counts[order].tolist())
     for place, time, count in zip(*columns, strict=True):
         at_node, kind = divmod(place, len(line.types))
-        stage, (name, python, reading, images) = (
-            stages[at_node],
-            _work(line.types[kind]) or ("", False, False, False),
-        )
+        stage = stages[at_node]
+        name, python, reading, images = _work(line.types[kind]) or ("", False, False, False)
         if name:
             stage.operations[name] = stage.operations.get(name, 0) + time
         stage.python_ps += time * python

@@ -253,11 +253,6 @@ class SequencePadding(Record):
 
     inputs: tuple[PaddedInput, ...]
 
-    @property
-    def buckets(self) -> tuple[int, ...]:
-        """A few lengths for the most padded input."""
-        return self.inputs[0].buckets
-
     @classmethod
     def measure(cls, recording: Recording) -> Self:
         """Select the inputs whose padding is at the ends of rows.

@@ -36,9 +36,7 @@ class Threads(Record):
     """
 
     at_work: float  # that computed or made input
-    by_type: Mapping[
-        str, float
-    ]  # while operations of a type ran, with the pool's, shared by those of the same time
+    by_type: Mapping[str, float]  # while operations of a type ran, with the pool's, shared by those at once
     why_unknown: str = ""  # why ``by_type`` is empty
 
     @classmethod

@@ -1,6 +1,7 @@
 """Memory: of accelerators, of the host, and what TensorFlow, XLA and numpy say where it does not suffice."""
 
 from tfdoctor.facts.kit import *
+from tfdoctor.facts.machine.samples import counter_rate
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import WIDTHS
@@ -11,7 +12,6 @@ EVENTS = ("MemoryAllocation", "MemoryDeallocation")
 # have lost the first letter.)
 ON_DEVICE = re.compile(r"G?PU_\d+_bfc|gpu_async_\d+|TPU_?\d*.*")
 PARTS = ("bytes_available", "bytes_allocated", "bytes_reserved")  # Statistics that sum to the allocator's limit
-NS_PER_US = 1000
 
 # Classes of exceptions that mean that memory did not suffice.
 ERRORS = frozenset({"MemoryError", "_ArrayMemoryError", "ResourceExhaustedError"})
@@ -101,12 +101,7 @@ class HostMemory(Record):
             raise Unavailable(f"the machine's memory was not sampled{framework.with_tfdoctor}")
         run_bytes = [float(host.run_rss_bytes) for host in hosts if host.run_rss_bytes]
         # The kernel counts waits for memory (PSI, "some").
-        counts = [(at, host.psi_memory_us) for at, host in rows if host.psi_memory_us is not None]
-        stalled = None
-        if counts:
-            (first_ns, first), (last_ns, last) = counts[0], counts[-1]
-            passed = (float(last_ns) - float(first_ns)) / NS_PER_US
-            stalled = max(0.0, (float(last) - float(first)) / passed) if passed > 0 else None
+        stalled = counter_rate((at, host.psi_memory_us) for at, host in rows)
         used = max(float(host.memory_used_bytes or 0) for host in hosts)
         return cls(float(hosts[-1].memory_total_bytes or 0), used, max(run_bytes, default=None), stalled)
 

@@ -84,6 +84,13 @@ def in_window(window: tuple[int, int] | None, rows: Sequence[MachineSample]) -> 
     return inside[1:] or inside or [row for row in rows if row.unix_ns > stop][:1] or rows[-1:]
 
 
+def counter_rate(counts: Iterable[tuple[int, float | None]]) -> float | None:
+    """Return how fast a counter of microseconds ran per microsecond between its first and last sample."""
+    known = [(unix_ns, us) for unix_ns, us in counts if us is not None]
+    passed = (known[-1][0] - known[0][0]) / 1000 if known else 0.0
+    return max(0.0, (known[-1][1] - known[0][1]) / passed) if passed > 0 else None
+
+
 def _mean(values: Iterable[float | None], unit: float = 1.0) -> float | None:
     known = [float(value) for value in values if value is not None]
     return float(np.mean(known)) * unit if known else None

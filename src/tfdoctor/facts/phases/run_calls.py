@@ -36,7 +36,6 @@ class MadeCall(Record, kw_only=True):
     count: int
     ms: float
     within: RunCall = RunCall.SCRIPT
-    function: str = ""  # the user's function that holds the line
     looped: bool = False  # made again and again at this line by a loop of the user's
     nested_ms: float = 0.0
     times_ms: tuple[float, ...] = ()
@@ -125,13 +124,12 @@ class _Totals:
         # A bucket may hold a step and a call: where only fit trains, calls after the last fit come after it.
         fits = () if course.own_loop else course.of_kind(RunCall.FIT)
         ended = [span.end for one in fits for span in self.spans.get(one.id, ())]
-        stacks = [stack for stack in course.log.stacks.values() if stack.at == one.at]
-        callers = {stack.caller for stack in stacks if stack.call in {place.id for place in places}}
+        ids, stacks = {place.id for place in places}, course.log.stacks.values()
+        callers = {stack.caller for stack in stacks if stack.at == one.at and stack.call in ids}
         within = course.parent(one.id)
         return MadeCall(
             call=one.call, name=one.name, at=place(one.at), count=count, within=within,
             ms=sum(self.ms[p.id] for p in places) + sum(self.ms[call] for call in own),
-            function=next((stack.function for stack in stacks if one.at), ""),
             looped=within is RunCall.SCRIPT and count >= AGAIN * max(1, len(callers)),
             nested_ms=sum(self.ms[call] for call in inner if call not in own),
             times_ms=tuple((span.end - span.start) * MS for span in spans),
@@ -153,11 +151,6 @@ class ChangingNumber(Record):
     name: str
     values: tuple[str, ...]
     at: Location | None = None
-
-    @property
-    def is_text(self) -> bool:
-        """Whether the values are texts, which no tensor replaces."""
-        return self.values[0][:1] in {"'", '"'}
 
 
 class TracedDefinition(Record, kw_only=True):
@@ -202,13 +195,8 @@ class RunTraces(Record):
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        found = _definitions(RunCourse.of(whole_run(recording)), Places.of(recording))
+        found = traced_definitions(RunCourse.of(whole_run(recording)), Places.of(recording))
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
-
-
-def first_tracings_ms(course: RunCourse) -> float:
-    """Return the time of the first tracing of each definition."""
-    return sum(one.first_ms for one in _definitions(course, Places()))
 
 
 def _usual_ms(course: RunCourse) -> dict[tuple[str, SourceLine | None], float]:
@@ -224,7 +212,7 @@ def _usual_ms(course: RunCourse) -> dict[tuple[str, SourceLine | None], float]:
     return {key: ms[key] / count for key, count in calls.items() if count > 0}
 
 
-def _definitions(course: RunCourse, place: Places) -> Iterator[TracedDefinition]:
+def traced_definitions(course: RunCourse, place: Places) -> Iterator[TracedDefinition]:
     """Yield all calls that traced, by name, line and what is around; those within another one are part of it."""
     usual_ms = _usual_ms(course)
     found: dict[tuple[str, SourceLine | None, RunCall], list[FunctionTrace]] = defaultdict(list)

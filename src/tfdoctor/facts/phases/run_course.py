@@ -77,17 +77,15 @@ class RunCourse(Record, kw_only=True):
             children.append(count)
         between = [stack for seen in stacks[steps[0] + 1 : steps[-1]] for stack in seen] if steps else []
         repeats = [stack for stack in between if kind(stack.call) in LOOSE and not stack.looped]
-        tail = (
-            1.0  # of the script's own time in the last bucket, what comes after its last evaluation or prediction
-        )
+        tail = 1.0  # of the script's own time in the last bucket, what comes after an evaluation or prediction
         if work:
             last = log.buckets[work[-1]]
             outside = [span.end for span in log.spans if kind(span.call) in {RunCall.EVALUATE, RunCall.PREDICT}]
             ends = [end for end in outside if last.start < end <= last.end]
             loose_ms = sum(ms for call, ms in numbered(last.calls).items() if kind(call) in LOOSE)
             tail = min(1.0, (last.end - max(ends)) * MS / loose_ms) if ends and loose_ms else 1.0
-        return cls(
-            log=log, above=above, training=training, entries=entries, own_loop=own_loop,
+        return replace(
+            course, own_loop=own_loop,
             first_step=min(steps, default=inf), last_step=max(steps, default=inf),
             first_work=min(work, default=None), last_work=max(work, default=inf),
             last_called=max(called, default=None),

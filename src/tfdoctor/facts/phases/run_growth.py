@@ -66,7 +66,7 @@ def mean_growth(first: float, last: float) -> float:
 
 
 class Trend(Record, kw_only=True):
-    """A slope with its 95 % interval, and the values at begin and end, without the first tenth.
+    """A slope with the lower end of its 95 % interval, and the values at begin and end, without the first tenth.
 
     In ms for steps, in bytes for memory, else a number; ``slope`` is per second of the run, or per step of what
     only the program adds to. ``steady`` says that both halves grow alike: no warm-up, no plateau.
@@ -77,11 +77,9 @@ class Trend(Record, kw_only=True):
     over_steps: int = 0  # steps meanwhile
     slope: float
     low: float
-    high: float
     steady: bool
     first: float
     last: float
-    points: int
     begin_s: float = 0.0
     end_s: float = 0.0
 
@@ -99,32 +97,31 @@ class Trend(Record, kw_only=True):
             times, values = _medians(times, values, MOST_POINTS)
         if len(times) < FEWEST_POINTS or not times[-1] > times[0]:
             return None
-        slope, low, high = _sen(times, values, SURE)
+        slope, low = _sen(times, values, SURE)
         # The mean increment per s between the medians of a few stretches, with its interval.
         at, level = _medians(times, values, STRETCHES)
         rates = np.diff(level) / np.maximum(np.diff(at), LEAST_S)
         drift, error = rates.mean(), student(len(rates) - 1) * float(rates.std(ddof=1)) / np.sqrt(len(rates))
         middle = len(times) // 2
-        later, least, _ = _sen(times[middle:], values[middle:], SURER)
+        later, least = _sen(times[middle:], values[middle:], SURER)
         few = max(1, len(times) // ENDS)
         return cls(
-            slope=slope, low=min(low, float(drift - error)), high=max(high, float(drift + error)),
+            slope=slope, low=min(low, float(drift - error)),
             steady=(exact or least > 0) and later >= HALF * slope > 0,
             first=float(np.median(values[:few])), last=float(np.median(values[-few:])),
-            points=len(times), begin_s=float(times[0]), end_s=float(times[-1]),
+            begin_s=float(times[0]), end_s=float(times[-1]),
         )  # fmt: skip
 
     @classmethod
     def through_few(cls, times: Floats, values: Floats) -> Self:
         """Return the trend of three points or more; it is steady if each is above the one before."""
-        slope, low, high = _sen(times, values, SURE)
+        slope, low = _sen(times, values, SURE)
         rises = all(after > before for before, after in pairwise(values))
         middle = len(values) // 2 - 1
         last_half = (values[-1] - values[middle]) / (times[-1] - times[middle])
         return cls(
-            slope=slope, low=low, high=high, steady=rises and bool(last_half >= HALF * slope),
-            first=float(values[0]), last=float(values[-1]),
-            points=len(values), begin_s=float(times[0]), end_s=float(times[-1]),
+            slope=slope, low=low, steady=rises and bool(last_half >= HALF * slope),
+            first=float(values[0]), last=float(values[-1]), begin_s=float(times[0]), end_s=float(times[-1]),
         )  # fmt: skip
 
 
@@ -136,13 +133,13 @@ def _medians(times: Floats, values: Floats, number: int) -> tuple[Floats, Floats
     return at, level
 
 
-def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, float]:
-    """Return the median slope of all pairs of points, and its interval; infinite where they say nothing."""
+def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float]:
+    """Return the median slope of all pairs of points, and the low end of its interval; -inf if they say nothing."""
     before, after = np.triu_indices(len(times), 1)
     apart = times[after] - times[before]
     slopes = np.sort(((values[after] - values[before])[apart > 0]) / apart[apart > 0])
     if not len(slopes):
-        return 0.0, -np.inf, np.inf
+        return 0.0, -np.inf
     slope = float(np.median(slopes))
     points = len(values)
     ties = np.unique(values, return_counts=True)[1].astype(np.float64)
@@ -150,9 +147,7 @@ def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, fl
     variance = max(0.0, (points * (points - 1) * (2 * points + 5) - tied) / 18)  # of Kendall's S
     open_ranks = errors * np.sqrt(variance)
     low = int(np.floor((len(slopes) - open_ranks) / 2))
-    high = int(np.ceil((len(slopes) + open_ranks) / 2))
-    lowest = float(slopes[low]) if low >= 0 else -np.inf
-    return slope, lowest, float(slopes[high]) if high < len(slopes) else np.inf
+    return slope, float(slopes[low]) if low >= 0 else -np.inf
 
 
 class RunGrowth(Record):

@@ -9,10 +9,17 @@ from itertools import takewhile
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.call_phases import OF_CALL
-from tfdoctor.facts.phases.run_calls import first_tracings_ms
+from tfdoctor.facts.phases.run_calls import traced_definitions
 from tfdoctor.facts.phases.run_course import MS, RunCourse
-from tfdoctor.facts.phases.run_pieces import RunPiece, Stretch, begin_and_end, first_steps, stretches
-from tfdoctor.facts.phases.step_lines import alike, lines_that_train
+from tfdoctor.facts.phases.run_pieces import (
+    RunPiece,
+    Stretch,
+    alike,
+    begin_and_end,
+    first_steps,
+    lines_that_train,
+    stretches,
+)
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording.manifest import Manifest
@@ -183,13 +190,14 @@ class RunPhases(Record, kw_only=True):
         early = _times(part for part in parts if part.number is not None and part.number <= first)
         once = sum(times.get(phase, 0.0) for phase in ONCE) + sum(early.get(phase, 0.0) for phase in FIRST)
         known = manifest and TENSORFLOW in manifest.versions and log.other_framework is None and log.end is not None
+        tracing_ms = sum(one.first_ms for one in traced_definitions(course, Places()))  # of each the first time
         elsewhere = bool(manifest and manifest.background) or Phase.CHILDREN in times
         others = [one for one in (manifest.processes if manifest else ()) if one.pid not in {None, log.process.pid}]
         named = [(shorten(" ".join(one.argv), COMMAND) or f"process {one.pid}", one.why) for one in others]
         return cls(
             total_ms=sum(times.values()), times=times, spans=phase_spans(parts, course, place),
             lines=run_lines((piece for part in parts for piece in part.pieces), place, log),
-            once_ms=once + min(times.get(Phase.TRACING, 0.0), first_tracings_ms(course)),
+            once_ms=once + min(times.get(Phase.TRACING, 0.0), tracing_ms),
             finished=log.end is not None, ended_early=bool(manifest and manifest.ended_early),
             # Training goes unseen without TensorFlow, in other processes, or later.
             unseen=manifest is not None and Phase.STEPS not in times and (not known or elsewhere),

@@ -5,7 +5,7 @@ from statistics import median
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_course import MIDDLE, StepDurations, main_loop, main_steps, sampled, whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
-from tfdoctor.facts.phases.step_lines import AROUND, lines_that_train
+from tfdoctor.facts.phases.run_pieces import AROUND, lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
@@ -175,19 +175,6 @@ class RunSteps(Record, kw_only=True):
             traced_ms=traced if of_main else None, window_share=share, wait_longer=waiting >= MOST,
             loops=len({(one.source, one.at) for _, one in log.steps}),
         )  # fmt: skip
-
-    @property
-    def rest_ms(self) -> float:
-        """What steps add to the median for each of them."""
-        return max(0.0, self.total_ms - self.count * self.median_ms)
-
-    def lack(self, share: float) -> bool:
-        """Return whether they lack what long ones add to the traced time, a share of it from 0 to 1.
-
-        As `UntracedSteps.contradict`, which knows fewer steps: they lack it where they have less than half of it.
-        """
-        beyond_ms = self.long.beyond_ms if self.long else 0.0
-        return beyond_ms < share / 2 * self.total_ms
 
 
 def _window(

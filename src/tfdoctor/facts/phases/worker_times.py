@@ -31,8 +31,14 @@ class WorkerTimes(WorkersTime, kw_only=True):
                 lines[time].append(PhaseLine(at=place(at), ms=taken, calls=calls, samples=samples))
         largest = {time: tuple(sorted(own, key=lambda line: -line.ms)[:MOST_LINES]) for time, own in lines.items()}
         lives, starts = (
-            Intervals.union((one.started_unix_ns, _later(one.started_unix_ns, ms)) for one, ms in of)
-            for of in ([(one, one.ms) for one in workers], [(one, one.importing_ms) for one in workers])
+            Intervals.union(
+                (start, round(min(start + ms * NS_PER_MS, LAST_NS)))
+                for start, ms in of  # of a damaged record too
+            )
+            for of in (
+                [(one.started_unix_ns, one.ms) for one in workers],
+                [(one.started_unix_ns, one.importing_ms) for one in workers],
+            )
         )
         return cls(
             number=len(workers),
@@ -47,8 +53,3 @@ class WorkerTimes(WorkersTime, kw_only=True):
             lines=largest.get(WorkerTime.WORKING, ()),
             imports=largest.get(WorkerTime.IMPORTING, ()),
         )
-
-
-def _later(start_ns: int, ms: float) -> int:
-    """Return a moment that is so many ms later, in ns; no later than the last one of a damaged record."""
-    return round(min(start_ns + ms * NS_PER_MS, LAST_NS))

@@ -2,11 +2,11 @@
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_pieces import lines_that_train
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.phases.step_lines import lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.run_work.line_groups import IN_STEPS, LineGroup, line_groups, package_and_name
-from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.sampled_steps import HostLines
 from tfdoctor.facts.step_time.timed_line import LIBRARIES, WITHIN, SlowCall, slow_call
 
 SAMPLES = 50  # Samples of the steps of a run from which on they divide its time; in short runs the window's do
@@ -54,7 +54,10 @@ class LoopPlaces(Record):
         every = _sampled(phases, steps, window)
         waits = {line.at for line in every if line.work is RunWork.INPUT}
         other = {None, *waits, *map(place, lines_that_train(recording))}
-        lines = [line for line in every if line.at not in other and not line.exact and _is_beside(line)]
+        # Neither the step's work nor costly calls, except what a callback writes.
+        own = ((line, slow_call(line.calls)) for line in every if line.at not in other and not line.exact)
+        cheap = [line for line, kind in own if kind is None or (kind is SlowCall.WRITE and line.callback)]
+        lines = [line for line in cheap if line.work is RunWork.OTHER]
         if steps.source == StepSource.EAGER_GRADIENT:
             if not any(line.in_step or line.callback for line in lines):
                 raise Unavailable("the step itself runs operation by operation, so the loop has no separate work")
@@ -88,12 +91,6 @@ def _sampled(phases: RunPhases, steps: RunSteps, window: HostLines | None) -> Se
         for line in own
         if line.work not in WITHIN
     ]  # fmt: skip
-
-
-def _is_beside(line: RunLine) -> bool:
-    """Return whether a line does neither the step's work nor makes a costly call, except what a callback writes."""
-    kind = slow_call(line.calls)
-    return line.work is RunWork.OTHER and (kind is None or (kind is SlowCall.WRITE and bool(line.callback)))
 
 
 def _makes(lines: Iterable[RunLine], spans: Sequence[tuple[str, int, int]]) -> bool:

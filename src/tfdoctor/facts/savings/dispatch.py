@@ -7,7 +7,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.given import Unexplained
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
-from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.sampled_steps import HostLines
 from tfdoctor.terms.verdict import StepWork
 
 # Share of an operation's time that is left, up to which a change removes it rather than makes it faster: a smaller

@@ -132,7 +132,6 @@ class TracingCost(Record):
 
     traced: Mapping[str, float]
     untraced: Mapping[str, float]
-    events: float  # per step, that delay it
     each_ms: float
     scale: float = 1.0  # of what the events do not explain
 
@@ -173,7 +172,7 @@ class TracingCost(Record):
         each_ms = min(MOST_MS, (step_ms - target) / number) if number else 0.0
         without = {part: max(LEAST * ms, ms - each_ms * events.get(part, 0.0)) for part, ms in traced.items()}
         scale = target / sum(without.values()) if target else 1.0
-        return cls(traced, {part: part_ms * scale for part, part_ms in without.items()}, number, each_ms, scale)
+        return cls(traced, {part: part_ms * scale for part, part_ms in without.items()}, each_ms, scale)
 
     def least(self, left_ms: float) -> float:
         """Return how short the rest of a step may be in truth, of which ``left_ms`` are predicted.

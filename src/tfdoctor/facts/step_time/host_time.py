@@ -91,11 +91,6 @@ class PythonOverhead(Record):
         edges_ms, kept_ms = max(0.0, edges_ms - inside_ms), max(0.0, between_ms - after_ms)
         return cls(edges_ms, kept_ms, pauses_ms, min(between_ms, after_ms))
 
-    @property
-    def total_ms(self) -> float:
-        """The time at the edges of the calls and between them, in ms per step."""
-        return self.edges_ms + self.between_ms
-
 
 class PartEvent(Record):
     """The innermost events of one name on the threads of one name, in ms per training step, summed over threads."""

@@ -6,8 +6,18 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.breakdown import UNKNOWN, WORKING, working
-from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, work_of
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, WORKING, Breakdown, working
+from tfdoctor.facts.step_time.timed_line import (
+    WITHIN,
+    LineWork,
+    Samples,
+    SlowCall,
+    TimedLine,
+    lines_of,
+    shown,
+    slow_call,
+    work_of,
+)
 from tfdoctor.facts.steps.known_steps import marked_step
 from tfdoctor.facts.steps.step import chain, compilations
 from tfdoctor.facts.steps.steps import Steps
@@ -75,49 +85,73 @@ def times_of(place: SeenPlace, began_ps: int) -> NDArray[np.int64]:
     return np.array([min(max(time, -LIMIT_PS), LIMIT_PS) for time in times], np.int64)
 
 
-class SampleRow(Record, eq=False):
-    """The samples of one place in steady steps: (n,) each."""
-
-    place: SeenPlace
-    part: NDArray[np.str_]  # the step's, as in Breakdown; UNKNOWN where a copy or a collective counts first
-    amid: NDArray[np.bool_]  # after the first operation of the call, and before its last one
+# The samples of a place, (n,) each: the part of the step, as in Breakdown, UNKNOWN where a copy or a collective
+# counts first; and whether one is after the first operation of the call, and before its last one.
+PlacedSamples = tuple[SeenPlace, NDArray[np.str_], NDArray[np.bool_]]
 
 
-class SampleTable(Record, eq=False):
-    """All samples of the trainer's thread that lie in a steady step, also one that is traced for samples alone."""
+def placed_samples(trace: Trace, sampled: SampledSteps, framework: Framework) -> Iterator[PlacedSamples]:
+    """Yield the samples of the trainer's thread in steady steps, also in those that are traced for samples alone.
 
-    rows: tuple[SampleRow, ...]
+    Raises:
+        Unavailable: the stack was not sampled, or the samples have no time in the trace.
+    """
+    record, steps, ran = sampled.python, sampled.steps, sampled.activity
+    if record is None:
+        raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
+    began_ps = sampling_began(record, trace)
+    if began_ps is None:
+        raise Unavailable(
+            "the stack samples have no time in the trace (an older recording, or TensorFlow before 2.5)"
+        )
+    starts, call_ends, ends = np.array([(s.start_ps, s.call_end_ps, s.end_ps) for s in steps.steps], np.int64).T
+    device, steady = ran.of(Stage.DEVICE), np.array(steps.steady, bool)
+    operations = pairs_of(device.within(one.start_ps, one.call_end_ps).bounds_ps for one in steps.steps)
+    others = {Stage.DEVICE: device, Stage.INPUT: working(ran, Stage.INPUT), UNKNOWN: working(ran, *WORKING)}
+    for place in record.places:
+        times = times_of(place, began_ps)
+        at = np.searchsorted(starts, times, side="right") - 1
+        inside = (at >= 0) & (times < ends[at]) & steady[at]
+        times, at = times[inside], at[inside]
+        first, last = operations[at].T
+        part = np.where(times >= call_ends[at], str(Stage.BETWEEN), str(Stage.HOST))
+        part = np.select([spans.holds(times) for spans in others.values()], [str(one) for one in others], part)
+        yield place, part, (first < times) & (times < last)
+
+
+class HostLines(Record):
+    """The lines of each part of the step in which Python works, the most frequent first.
+
+    Samples count while neither the device nor a copy works and no batch is awaited, as Breakdown divides the
+    step: a line that waits for the device is not the host's.
+    """
+
+    parts: Mapping[Stage, tuple[TimedLine, ...]]
 
     @classmethod
-    def measure(cls, trace: Trace, sampled: SampledSteps, framework: Framework) -> Self:
-        """Find the step of each sample, and what the trace shows at its time.
+    def measure(
+        cls, trace: Trace, recording: Recording, sampled: SampledSteps, framework: Framework, breakdown: Breakdown
+    ) -> Self:
+        """Sort each sample into the part of the step that it fell into.
 
-        Raises:
-            Unavailable: the stack was not sampled, or the samples have no time in the trace.
+        What a line does itself and its waits within a compiled function are two entries.
         """
-        record, steps, ran = sampled.python, sampled.steps, sampled.activity
-        if record is None:
-            raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
-        began_ps = sampling_began(record, trace)
-        if began_ps is None:
-            raise Unavailable(
-                "the stack samples have no time in the trace (an older recording, or TensorFlow before 2.5)"
-            )
-        starts, call_ends, ends = np.array([(s.start_ps, s.call_end_ps, s.end_ps) for s in steps.steps], np.int64).T
-        device, steady = ran.of(Stage.DEVICE), np.array(steps.steady, bool)
-        operations = pairs_of(device.within(one.start_ps, one.call_end_ps).bounds_ps for one in steps.steps)
-        others = {Stage.DEVICE: device, Stage.INPUT: working(ran, Stage.INPUT), UNKNOWN: working(ran, *WORKING)}
-        rows = []
-        for place in record.places:
-            times = times_of(place, began_ps)
-            at = np.searchsorted(starts, times, side="right") - 1
-            inside = (at >= 0) & (times < ends[at]) & steady[at]
-            times, at = times[inside], at[inside]
-            first, last = operations[at].T
-            part = np.where(times >= call_ends[at], str(Stage.BETWEEN), str(Stage.HOST))
-            part = np.select([spans.holds(times) for spans in others.values()], [str(one) for one in others], part)
-            rows.append(SampleRow(place, part, (first < times) & (times < last)))
-        return cls(tuple(rows))
+        divided = {stage: list[Samples]() for stage in (Stage.HOST, Stage.BETWEEN)}  # in which Python works
+        for place, part, amid in placed_samples(trace, sampled, framework):
+            work = work_of(place)
+            for stage, samples in divided.items():
+                here = part == stage
+                waits = here & amid & (work is LineWork.ENTERING)
+                samples.append((place, LineWork.DISPATCHING, int(waits.sum())))
+                samples.append((place, work if work in WITHIN else None, int((here & ~waits).sum())))
+        locate = Places.of(recording)
+        return cls({stage: lines_of(own, locate, breakdown[stage], shown) for stage, own in divided.items()})
+
+    @property
+    def dispatching_ms(self) -> float:
+        """The host's time between the operations of compiled functions, in ms per step."""
+        lines = self.parts.get(Stage.HOST, ())
+        return sum(line.ms for line in lines if line.work is LineWork.DISPATCHING)
 
 
 class StackSamples(Record):
@@ -151,27 +185,18 @@ class StackSamples(Record):
         graphs = [one for one in (program.graphs if program else ()) if not one.outer and one.kind != "dataset"]
         others = (operation for one in graphs if one.name != fed.function for operation in one.operations)
         reads = any(operation.type == READ for operation in others)  # variables, in another function
-        return cls(
-            tuple(
-                TimedLine(locate(one.at), one.seen, 0.0, one.callback, {one.calls: one.seen}, makes=one.makes)
-                for one in places
-                if not one.inside
-            ),
-            locate(fed.at),
-            tuple(argument.shape for argument in fed.arguments if argument.new_object),
-            fed.function,
-            frozenset(
-                at
-                for one in makers
-                if (reads if work_of(one) is LineWork.ENTERING else slow_call(one.calls) in MODELS)
-                and (at := locate(one.at))
-            ),
+        lines = (
+            TimedLine(locate(one.at), one.seen, 0.0, one.callback, {one.calls: one.seen}, makes=one.makes)
+            for one in places
+            if not one.inside
         )
-
-    @property
-    def sample_count(self) -> int:
-        """The number of stack samples outside of the training calls."""
-        return sum(place.seen for place in self.places)
+        models = (
+            locate(one.at)
+            for one in makers
+            if (reads if work_of(one) is LineWork.ENTERING else slow_call(one.calls) in MODELS)
+        )
+        new = tuple(argument.shape for argument in fed.arguments if argument.new_object)
+        return cls(tuple(lines), locate(fed.at), new, fed.function, frozenset(filter(None, models)))
 
     @property
     def makers(self) -> tuple[TimedLine, ...]:
@@ -184,7 +209,8 @@ class StackSamples(Record):
 
     def share(self, places: Iterable[TimedLine]) -> float:
         """Return the share of the stack samples at these places, 0 to 1."""
-        return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0
+        every = sum(place.seen for place in self.places)
+        return sum(place.seen for place in places) / every if every else 0.0
 
 
 def _with_makers(places: Sequence[SeenPlace], run: RunLog | None, fed: FedCall) -> Sequence[SeenPlace]:

@@ -118,29 +118,6 @@ class TimedLine(Record):
     work: LineWork = LineWork.PYTHON
     makes: bool | None = None  # it makes the arguments of the training function; None is unknown
 
-    @classmethod
-    def of(
-        cls,
-        seen: Mapping[SeenPlace, int],
-        locate: Places,
-        each_ms: float = 0.0,
-        *,
-        named: Callable[[SeenPlace], str] = attrgetter("calls"),
-        work: LineWork | None = None,
-    ) -> Self:
-        """Join the samples of a line's places, each of so many ms."""
-        (first, *_), number = seen, sum(seen.values())
-        callers = summed((locate(place.caller), count) for place, count in seen.items())
-        return cls(
-            locate(first.at),
-            number,
-            number * each_ms,
-            first.callback,
-            summed((named(place), count) for place, count in seen.items()),
-            {caller: count for caller, count in callers.items() if caller},
-            work or next(iter(summed((work_of(place), count) for place, count in seen.items()))),
-        )
-
     @property
     def main_call(self) -> str:
         """The function that the line is in most often; "" where it is the line itself."""
@@ -175,7 +152,14 @@ def lines_of(
         if number:
             groups[place.at, place.callback, work][place] = int(number)
     each_ms = part_ms / max(1, sum(sum(group.values()) for group in groups.values()))
-    lines = (TimedLine.of(group, locate, each_ms, named=named, work=key[2]) for key, group in groups.items())
+    lines = []
+    for (at, callback, kind), group in groups.items():
+        rows, own = group.items(), sum(group.values())
+        calls = summed((named(place), number) for place, number in rows)
+        callers = summed((locate(place.caller), number) for place, number in rows)
+        known = {caller: number for caller, number in callers.items() if caller}
+        work = kind or next(iter(summed((work_of(place), number) for place, number in rows)))
+        lines.append(TimedLine(locate(at), own, own * each_ms, callback, calls, known, work))
     return tuple(sorted(lines, key=lambda line: -line.seen))
 
 

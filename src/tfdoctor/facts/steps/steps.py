@@ -19,7 +19,7 @@ from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.graph_cycles import graph_calls
 from tfdoctor.facts.steps.known_steps import find_steps
 from tfdoctor.facts.steps.search import FEWEST
-from tfdoctor.facts.steps.step import PS_PER_MS, Step, bounds_of, compilations, steps_between
+from tfdoctor.facts.steps.step import PS_PER_MS, Step, bounds_of, compilations
 from tfdoctor.facts.timeline.host_events import trainer_waits
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.trace.names import FUNCTION_RUNS
@@ -176,12 +176,6 @@ class Steps(Record, dict=True):  # a long loop has tens of thousands: what is su
         steady = (step.total_ms <= fence and not compiled for step, compiled in zip(every, apart, strict=True))
         return cls(source, every, tuple(steady))
 
-    @classmethod
-    def uniform(cls, count: int, each_ms: float) -> Self:
-        """Return evenly long steps, for examples and tests."""
-        edges = np.arange(count + 1) * round(each_ms * PS_PER_MS)
-        return cls.of(steps_between(edges[:-1], edges[1:]))
-
     @cached_property
     def steady_steps(self) -> tuple[Step, ...]:
         """The steps that are no outliers."""
@@ -285,13 +279,8 @@ class SteadySteps(Record, eq=False):
         chosen = steps.steady_steps
         rounds = sum(step.calls for step in chosen)
         mean = steps.steady_spans.total / PS_PER_MS / rounds
-        return cls(
-            STEP,
-            steps.steady_spans,
-            Intervals.union((step.start_ps, step.call_end_ps) for step in chosen),
-            rounds,
-            steps.usual_ms / mean if mean else 1.0,
-        )
+        calls = Intervals.union((step.start_ps, step.call_end_ps) for step in chosen)
+        return cls(STEP, steps.steady_spans, calls, rounds, steps.usual_ms / mean if mean else 1.0)
 
     @property
     def several_per_call(self) -> bool:

@@ -14,14 +14,13 @@ MANY = 8.0  # Calls per step from which on one call for all examples spares most
 SEVERAL_FITS = 5  # Calls of fit from which on they are a loop: scripts train in several phases, or warm up
 SHORT_FIT = 2  # Steps of a fit up to which its own cost is in every step
 SPREAD = 0.5  # Runs per step from which a summary in the graph is in most steps
+RARER = "nothing is written in the other steps"
 # Phases of a line that a loop of training steps makes calls at: cloning is building, and writing is saving.
 PHASES = (Phase.STEPS, Phase.BUILDING, Phase.SAVING)
 OF_BATCHES = re.compile(r"\.on_(train_)?batch_")  # Methods of callbacks that Keras calls in each step
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+Limits = CallLimits
 
 
 def check(
@@ -54,7 +53,15 @@ def check(
         found = slow.finding(measures, line_table([one.group for one in slow.places if one.group], phases.total_ms))
         return replace(found, effects=tuple(effects) if in_graph else ())
     if in_graph:
-        return _in_graph(summaries, in_graph_ms, often, measures, effects)
+        at = next((row.at for row in sorted(summaries, key=lambda row: -row.ms) if row.at), None)
+        taken = f"Summaries in the graph take {milliseconds(in_graph_ms)}"
+        code = CODE["write-in-graph"].format(often)
+        return Finding(
+            summary=f"{taken} of each step, mostly at {location(at)}",
+            evidence=measures,
+            remedies=(Remedy(f"Write every {often} steps", code, at, changes=RARER),),
+            effects=tuple(effects),
+        )
     text = f"Calls such as set_weights, and functions that write, take {milliseconds(all_ms)} of the run's steps"
     return Healthy(summary=text, evidence=measures)
 
@@ -84,8 +91,7 @@ def _place(kind: SlowCall, lines: Sequence[RunLine], run: RunSteps, often: int) 
     group = LineGroup(tuple(sorted(lines, key=lambda line: -line.ms)))
     remedy, left, bound = INSTEAD[kind], 0.0, Bound.AT_MOST
     if kind is SlowCall.WRITE:
-        changes = "nothing is written in the other steps"
-        remedy = Remedy(f"Write every {often} steps", CODE["write"].format(often), changes=changes)
+        remedy = Remedy(f"Write every {often} steps", CODE["write"].format(often), changes=RARER)
         left = 1.0 / often
     return RunPlace(
         at=group.at, phase=group.phase, ms=group.ms, left=left, bound=bound, remedies=(remedy,),
@@ -120,24 +126,6 @@ def _singles(phases: RunPhases, run: RunSteps, calls: RunCalls) -> Iterator[RunP
                 remedies=(SINGLE,), recurs=Recurrence.PER_CALL, times=call.count, bound=Bound.AT_MOST,
                 group=LineGroup(tuple(lines)),
             )  # fmt: skip
-
-
-def _in_graph(
-    rows: Sequence[OperationTime],
-    time_ms: float,
-    often: int,
-    measures: Sequence[Measure],
-    effects: Sequence[Effect],
-) -> Finding:
-    """Report summaries in the graph of the step alone."""
-    at = next((row.at for row in sorted(rows, key=lambda row: -row.ms) if row.at), None)
-    changes = "nothing is written in the other steps"
-    return Finding(
-        summary=f"Summaries in the graph take {milliseconds(time_ms)} of each step, mostly at {location(at)}",
-        evidence=tuple(measures),
-        remedies=(Remedy(f"Write every {often} steps", CODE["write-in-graph"].format(often), at, changes=changes),),
-        effects=tuple(effects),
-    )
 
 
 # What to do instead; the sources are linked on the page. Calls of predict, evaluate and save have phases and rules

@@ -133,7 +133,9 @@ def _outliers(  # noqa: PLR0911, PLR0913, PLR0917 - the facts of check
         others = f", while other programs used {used}, which may be the cause: record on an idle machine"
     if others and not found.period:
         return NotApplicable(reason=f"{found.summary}{others}")
-    if run and run.lack(found.share) and found.cause == Stage.BETWEEN:
+    # They lack it with less than half of it, as UntracedSteps.contradict has it, which knows fewer steps.
+    beyond_ms = run.long.beyond_ms if run and run.long else 0.0
+    if run and beyond_ms < found.share / 2 * run.total_ms and found.cause == Stage.BETWEEN:
         return NotApplicable(reason=f"{found.summary}{OUTSIDE}")
     remedy = Remedy(PARTS[found.cause][1], CODE["prefetch"] if found.cause == Stage.INPUT else "")
     epochs, length = (program.settings.epochs or 0, program.settings.steps_per_epoch or 0) if program else (0, 0)

@@ -36,7 +36,7 @@ def check(
     if parallel or reader.concurrency > limits.threads:
         return Healthy(summary=f"{reader.kind} reads several files at a time")
     openers = sorted((one for one in consumers if OPENER.fullmatch(one.kind)), key=lambda one: -len(one.path))
-    number, remote = files.count if files else None, bool(files and files.remote)
+    number, remote = files.count if files else None, bool(files and files.network)
     by_threads = 1.0 / REMOTE_READS if remote else left_on_all_cores(device, cores)
     left = max(by_threads, 1.0 / number) if number and number > 1 else by_threads
     interleave = next((stage for stage in openers if stage.kind == "Interleave"), None)

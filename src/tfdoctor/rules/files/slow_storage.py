@@ -25,9 +25,9 @@ def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and
     """Look for reads across a network that limit the pipeline although several are under way."""
     if isinstance(files, Unavailable):
         return NotApplicable(reason=str(files))
-    if not files.remote and not files.local:
+    if not files.network and not files.local:
         return NotApplicable(reason="whether the files lie across a network is not known")
-    if not files.remote:
+    if not files.network:
         return Healthy(summary="The files lie on a file system of this machine")
     # The time of all threads in reads of records, or of whole files, in ms per step.
     of_stages = [

@@ -69,7 +69,13 @@ def _cause(
     pipeline: InputPipeline | None, cacheable: Cacheable | None, phases: RunPhases | None
 ) -> tuple[str, Remedy, tuple[Measure, ...]]:
     """Return what limits the pipeline, as a clause, what to change, and what shows it beside the stages' times."""
-    fillings = _fillings(pipeline) if pipeline else 0.0
+    stages, fillings = (pipeline.stages if pipeline else ()), 0.0
+    for stage in stages:  # how often a step fills a shuffle buffer: by what comes in beyond what goes out
+        size = stage.dataset.parameters.buffer_size if stage.dataset and stage.kind.startswith("Shuffle") else None
+        below = (one.calls for one in stages if one.path.rpartition("::")[0] == stage.path)
+        surplus = next(below, 0.0) - stage.calls
+        if size and size > 0 and surplus > stage.calls:  # of a usual pipeline, as many come in as go out
+            fillings = max(fillings, surplus / size)
     if fillings >= REFILLED:
         lines = phases.at(Phase.STEPS) if phases else ()
         takes = next((line.at for line in lines if line.calls.rpartition(".")[2] in TAKES), None)
@@ -85,18 +91,6 @@ def _cause(
 
 def _little(wait_ms: float, step_ms: float, limits: Limits) -> bool:
     return wait_ms < limits.share * step_ms or wait_ms < limits.ready_ms
-
-
-def _fillings(pipeline: InputPipeline) -> float:
-    """Return how often a step fills a shuffle buffer: by what comes in beyond what goes out."""
-    found = 0.0
-    for stage in pipeline.stages:
-        size = stage.dataset.parameters.buffer_size if stage.dataset and stage.kind.startswith("Shuffle") else None
-        below = (one.calls for one in pipeline.stages if one.path.rpartition("::")[0] == stage.path)
-        surplus = next(below, 0.0) - stage.calls
-        if size and size > 0 and surplus > stage.calls:  # of a usual pipeline, as many come in as go out
-            found = max(found, surplus / size)
-    return found
 
 
 def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:

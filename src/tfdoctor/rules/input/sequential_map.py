@@ -6,6 +6,7 @@ PRECONDITIONS = (pipeline_ran,)
 AUTOTUNE = -1  # tf.data.AUTOTUNE
 
 CHOSEN = "its num_parallel_calls is AUTOTUNE: tf.data itself chose one thread, or its source is slow"
+IN_PYTHON = "it runs Python, which more threads do not speed up; see python-input"
 ONE_POOL = "its private thread pool has one thread, regardless of num_parallel_calls; see disabled-autotune"
 
 
@@ -29,10 +30,7 @@ def check(
         return Healthy(summary=f"No sequential map limits the pipeline ({ran})")
     given = stage.dataset.parameters.num_parallel_calls if stage.dataset else None
     reason = why_not(
-        (
-            stage.python_ms > stage.work_ms / 2,
-            "it runs Python, which more threads do not speed up; see python-input",
-        ),
+        (stage.python_ms > stage.work_ms / 2, IN_PYTHON),
         (given == AUTOTUNE, CHOSEN),
         ((given or 0) > 1, f"its num_parallel_calls is {given}: its source is slow, or no other thread was free"),
         (options and options.pool == 1, ONE_POOL),

@@ -242,10 +242,8 @@ class Caches(Record):
             whole = not part.moved and all(map(repeatable, self.later(part)))
             edit = "cache" if whole or not maker else ""
             if maker and whole:
-                action, code = (
-                    f"Cache the dataset that {maker}() returns",
-                    f"dataset = {maker}(...)\n{CODE['cache']}",
-                )
+                action = f"Cache the dataset that {maker}() returns"
+                code = f"dataset = {maker}(...)\n{CODE['cache']}"
             elif maker:
                 action = f"Let {maker}() return single examples; cache them, then shuffle and batch"
                 code = f"dataset = {maker}(..., batch_size=None)\n{CODE['cache']}\n{CODE['batches']}"

@@ -32,11 +32,6 @@ class WindowJoin(Record):
         """The work of all stages that make and join the windows, in ms per step."""
         return self.join.work_ms + sum(stage.work_ms for stage in self.inner)
 
-    @property
-    def window_ms(self) -> float:
-        """What making one window takes, in ms, summed over threads."""
-        return self.work_ms / self.join.calls if self.join.calls else 0.0
-
 
 class WindowJoins(Record):
     """All stages of the pipeline that join windows."""
@@ -97,7 +92,8 @@ def check(
         found = max(limiting, key=lambda one: one.join.work_ms)
     elif not contention.crowds_out(found.work_ms, breakdown.step_ms, limits.taken):
         return Healthy(summary=f"Making windows does not slow training: {breakdown.little_wait}")
-    each, number = found.window_ms, found.join.calls
+    number = found.join.calls
+    each = found.work_ms / number if number else 0.0
     summary = f"{found.join.title} makes a dataset for each window: {milliseconds(each)}"
     if found.nbytes is None:
         return NotApplicable(reason=f"{summary}, but the size of a window is unknown")

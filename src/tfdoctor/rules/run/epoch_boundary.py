@@ -6,9 +6,7 @@ __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+class Limits(CallLimits):
     validation: float = limit(1.0)
 
 
@@ -108,7 +106,7 @@ def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Li
         return NotApplicable(reason="the run has not more than one epoch")
     known = sorted(_works(phases, calls, steps, limits), key=lambda place: -place.saved_ms)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    slow = SlowPlaces.of(phases, known, least_ms, lambda place: place.ms)
+    slow = SlowPlaces.of(phases, known, least_ms, whole=True)
     of_all, longest = "time at the boundaries of epochs", "longest time of a line between epochs"
     measures = slow.measures(of_all, longest, Phase.BOUNDARIES)
     if not slow.places:

@@ -1,6 +1,7 @@
 from tfdoctor.facts.growth.memory_trends import KeptResult, KeptResults, kept_table, makes_operations
 from tfdoctor.facts.phases.run_growth import Grows
 from tfdoctor.families.kit import *
+from tfdoctor.terms.kinds import KeptValue
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)
@@ -26,7 +27,7 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
     kept: KeptResults | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Report memory that certainly grows and does not level off."""
-    keeps = kept.of_steps if kept else None
+    keeps = kept.only(KeptValue.RESULT) if kept else None
     time = milliseconds(1000 * growth.seconds)
     if growth.seconds < (limits.kept_seconds if keeps else limits.seconds):
         return NotApplicable(reason=f"memory was recorded for {time} only, in which it still warms up")

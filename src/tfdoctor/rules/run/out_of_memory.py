@@ -19,9 +19,6 @@ DURING = {
     Phase.UNNAMED: "a part of the run without a name",
 }
 
-# Bytes of an element, by the names of NumPy and of TensorFlow's messages.
-WIDTHS = {"double": 8, "float64": 8, "int64": 8, "complex64": 8, "float": 4, "float32": 4, "int32": 4, "half": 2,
-          "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip
 # Share of the last level of memory that grew in the run from which on growth is a reason, beside the tensor.
 GREW = 0.3
 # Functions that make a row of zeros and a one for each class number.
@@ -53,11 +50,8 @@ def check(
             of = f" of {quantity(nbytes(ending.limit_bytes))}" if ending.limit_bytes else ""
             summary += f"; its peak was {quantity(nbytes(ending.peak_bytes))}{of}"
         return Healthy(summary=summary, evidence=tuple(measures), concern=Concern.RUN)
-    # What was asked for: as the message says, else by the tensor's shape and type.
-    width = WIDTHS.get(ending.dtype)
-    wanted = ending.wanted_bytes or (float(prod(ending.shape) * width) if ending.shape and width else None)
-    by_kernel = "The kernel killed the run for lack of memory"
-    who = by_kernel if ending.killed_by_kernel else "The run ran out of memory"
+    wanted = ending.wanted_bytes
+    who = "The kernel killed the run for lack of memory" if ending.killed_by_kernel else "The run ran out of memory"
     device = f" of {ending.allocator}" if ending.allocator else ""
     phase = f" during {DURING.get(ending.phase, ending.phase)}" if ending.phase else ""
     at = f" at {location(ending.at)}" if ending.at else ""
@@ -78,7 +72,7 @@ def check(
             *(buffers.evidence if buffers else ()),
         ),
         remedies=(
-            *_remedies(ending, wanted, calls, memory, phases, program.batch_size if program else None),
+            *_remedies(ending, calls, memory, phases, program.batch_size if program else None),
             *((buffers.remedy,) if buffers else ()),
         ),
         severity=Severity.CRITICAL,
@@ -88,14 +82,14 @@ def check(
 
 
 def _remedies(
-    ending: RunEnding, wanted: float | None, calls: RunCalls | None, memory: MemoryTrends | None,
-    phases: RunPhases | None, batch: int | None,
+    ending: RunEnding, calls: RunCalls | None, memory: MemoryTrends | None, phases: RunPhases | None,
+    batch: int | None,
 ) -> Iterator[Remedy]:  # fmt: skip
     """Yield what to change where memory was filled by what grew, unless one tensor would never have fitted.
 
     Then what to change in the phase that died, the likeliest first.
     """
-    too_large = wanted and ending.limit_bytes and wanted > ending.limit_bytes
+    too_large = ending.wanted_bytes and ending.limit_bytes and ending.wanted_bytes > ending.limit_bytes
     trends = memory.memories if memory and not too_large else ()
     if max((call.models or 0 for call in (calls.calls if calls else ())), default=0) >= MODELS:
         yield Remedy("Forget each model before the next one is built", CODE["session"])
@@ -126,5 +120,5 @@ def _remedies(
                 yield Remedy("Compute in 16 bit, which halves the activations", CODE["policy"])
         case _:
             yield Remedy("Read and convert the data in batches instead of one array", CODE["batches"], ending.at)
-            if ending.dtype in ("float64", "double"):
+            if ending.dtype == "float64":
                 yield Remedy("Keep the data as float32, half of the memory of float64", CODE["float32"], ending.at)

@@ -17,9 +17,7 @@ APART = "Compute what needs no argument once before these calls, and give it to 
 EACH = "Keep the result of {} for each of its arguments"
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+Limits = CallLimits
 
 
 def check(

@@ -1,5 +1,3 @@
-from collections.abc import Container
-
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -10,9 +8,7 @@ NOT_TOLD = "another framework than TensorFlow trains, and what of the script's o
 PLACE = f"{{at}}{{within}}: {PART}"
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+Limits = CallLimits
 
 
 # Of kinds of work that need not take so long: what to say and to do; other work is necessary, or not well known.
@@ -63,7 +59,8 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
     lines = phases.at(Phase.PREPARING, Phase.STEPS)
     own, of_steps = (summed((one.at, one.ms) for one in phases.at(of)) for of in (Phase.PREPARING, Phase.STEPS))
     groups = line_groups(one for one in lines if own.get(one.at, inf) >= of_steps.get(one.at, 0.0))
-    places = [_loop(group) for group in groups if group.at and group.work in _advised(group.phase)]
+    advised = {Phase.PREPARING: frozenset(ADVICE), Phase.STEPS: IN_STEPS}
+    places = [_loop(group) for group in groups if group.at and group.work in advised[group.phase]]
     for place in small_calls(calls, RunCall.ADAPT) if calls else ():
         rows, batches = rows_per_batch(place.call) or 0.0, (place.call and place.call.batches) or 0.0
         says = f"{{name}} reads {number(batches)} batches of {with_noun(rows, 'example')} at {PLACE}"
@@ -71,7 +68,7 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
         places.append(once)
     places.sort(key=lambda place: -place.ms)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    slow = SlowPlaces.of(phases, places, least_ms, lambda place: place.ms)
+    slow = SlowPlaces.of(phases, places, least_ms, whole=True)
     longest = "longest time of a loop that prepares data"
     groups = tuple(group for group in groups if group.phase is Phase.PREPARING)
     measures = slow.measures("time of preparing data", longest, Phase.PREPARING)
@@ -104,10 +101,6 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
         (*changes(slow.places[:SHOWN]), *((KEPT,) if slow.places[0].phase is Phase.PREPARING else ())),
         others=lambda others: counted(len(others), "more such place"),
     )
-
-
-def _advised(phase: Phase) -> Container[CalledWork]:
-    return ADVICE if phase is Phase.PREPARING else IN_STEPS
 
 
 def _loop(group: LineGroup) -> RunPlace:

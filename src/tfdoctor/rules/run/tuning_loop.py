@@ -55,19 +55,15 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
         summary = f"fit {trained}{grew}; {building} {percent(share)} of the run"
         return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
     built = _built(calls, phases, models) or fit.at if share >= limits.tracing else None
-    keeps = kept.of_fits if kept and grown else None
+    keeps = kept.only(KeptValue.HISTORY, KeptValue.MODEL, fits=True) if kept and grown else None
     cleared = any(line.calls.rpartition(".")[2] == "clear_session" for line in phases.lines)
     severity, left = _left(grown, models, limits) if grown else (Severity.NOTE, "")
     says = [left, *map(clause, counts[:1])] if grown else []
     says += [f"{building} {duration(again_ms)} ({percent(share)} of the run)"] if share >= limits.tracing else []
     says += [keeps.clause] if keeps else []
     effects = tuple(
-        RunEffect(
-            phase=Phase.TRACING, of=ms(one.alike_ms), subject=f"{one.name} {location(one.at)}".strip(),
-            recurs=Recurrence.PER_CALL, times=max(1, one.alike), bound=Bound.AT_MOST,
-        )
-        for one in (again if share >= limits.tracing else ())
-    )  # fmt: skip
+        tracing_again(one, one.alike_ms, one.alike) for one in (again if share >= limits.tracing else ())
+    )
     held = "its History, which holds the model"
     what = held if keeps and keeps.what is KeptValue.HISTORY else "the model"
     return Finding(

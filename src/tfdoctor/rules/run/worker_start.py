@@ -10,9 +10,7 @@ FEWEST = 3  # Times that workers are started from which on a loop starts them
 STARTING = frozenset({"multiprocessing", "concurrent", "joblib", "loky"})
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
-    least_ms: float = limit(1000.0)
+Limits = CallLimits
 
 
 def check(phases: RunPhases, workers: WorkerTimes | None, limits: Limits = Limits()) -> Verdict:
@@ -47,18 +45,9 @@ def check(phases: RunPhases, workers: WorkerTimes | None, limits: Limits = Limit
     )
     place = RunPlace(
         at=first.at, phase=first.phase, ms=taken_ms, left=1.0 / workers.pools, recurs=Recurrence.PER_CALL,
-        times=workers.pools, group=LineGroup(tuple(line for line in waits if line.phase is first.phase)),
+        times=workers.pools, says=f"{summary}; {{at}} waits for {{share}} of the run",
     )  # fmt: skip
-    return Finding(
-        summary=f"{summary}; {location(first.at)} waits for {percent(taken_ms / phases.total_ms)} of the run",
-        evidence=(
-            *measures,
-            *((imports,) if imports.rows else ()),
-            *line_table([place.group] if place.group else [], phases.total_ms),
-        ),
-        remedies=(
-            Remedy("Start the workers once, before the loop, and use them for all of it", CODE["once"], first.at),
-        ),
-        run_effects=(place.effect,),
-        concern=Concern.RUN,
-    )
+    own = LineGroup(tuple(line for line in waits if line.phase is first.phase))
+    tables = (*((imports,) if imports.rows else ()), *line_table([own], phases.total_ms))
+    remedy = Remedy("Start the workers once, before the loop, and use them for all of it", CODE["once"], first.at)
+    return SlowPlaces.of(phases, [place], least_ms).finding(measures, tables, [remedy])

@@ -51,7 +51,16 @@ def check(
     bound = Bound.EXPECTED if others_ms is None else Bound.AT_MOST
     left = min(1.0, (limits.call_ms + stays_ms) / host_ms) if host_ms else 1.0
     contended = cores is not None and cores.contended
-    effects = [*_effects(eager, own, left, breakdown, bound, contended=contended)]
+    # What a function of all operations spares: Python's time, and a CPU's pauses within kernels. While other
+    # programs hold the cores, the host's time may be a wait for these beyond what Python needs.
+    device_ms, most_ms = breakdown[Stage.DEVICE], EACH_MS * eager.operations
+    left = max(left, 1.0 - most_ms / host_ms) if contended and host_ms else left
+    effects, saved_ms = (
+        [Effect(Stage.HOST, left, bound=bound)],
+        own * min(eager.operations_ms - eager.least_ms, most_ms),
+    )
+    if eager.least_ms and device_ms and saved_ms > 0 and not contended:
+        effects.append(Effect(Stage.DEVICE, max(0.0, 1 - saved_ms / device_ms), bound=bound))
     step = Table(
         ("line that defines the function of a step", "line of the loop that calls it"),
         ((eager.step_at or "", eager.called_at or "unknown"),),
@@ -71,20 +80,6 @@ def check(
         remedies=[_remedy(eager, on_host)],
         effects=effects,
     )
-
-
-def _effects(
-    eager: EagerWork, own: float, left: float, breakdown: Breakdown, bound: Bound, *, contended: bool
-) -> Iterator[Effect]:  # fmt: skip
-    """Yield what a function of all operations spares: Python's time, and a CPU's pauses within kernels.
-
-    While other programs hold the cores, the host's time may be a wait for these beyond what Python needs.
-    """
-    host_ms, device_ms, most_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE], EACH_MS * eager.operations
-    yield Effect(Stage.HOST, max(left, 1.0 - most_ms / host_ms) if contended and host_ms else left, bound=bound)
-    saved_ms = own * min(eager.operations_ms - eager.least_ms, most_ms)
-    if eager.least_ms and device_ms and saved_ms > 0 and not contended:
-        yield Effect(Stage.DEVICE, max(0.0, 1 - saved_ms / device_ms), bound=bound)
 
 
 def _remedy(eager: EagerWork, host: Sequence[TimedLine]) -> Remedy:

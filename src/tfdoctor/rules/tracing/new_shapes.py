@@ -72,8 +72,8 @@ def check(
     summary = f"Convolutions searched for an algorithm in {searches.steps} of {searches.of} steps"
     lost_ms = sum(total - needed for _, total, needed in searches.operations)
     times = {row.name: row.ms for row in operations.rows} if operations else {}
-    buckets = bucketing(padding.buckets, program.batch_size if program else None, fixed=True) if padding else ""
-    few_shapes = CODE["buckets"].format(buckets) if padding else CODE["images"]
+    rows, few = program.batch_size if program else None, padding.inputs[0].buckets if padding else ()
+    few_shapes = CODE["buckets"].format(bucketing(few, rows, fixed=True)) if padding else CODE["images"]
     return judged(
         Measure("steps in which a convolution searched", count(searches.steps), count(limits.steps)),
         Measure("traced steps", count(searches.of)),

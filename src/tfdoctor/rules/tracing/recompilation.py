@@ -44,7 +44,7 @@ def check(
     if len(shapes) != len(SPEC.findall(spec)) or len(spec) >= LONGEST_SPEC:
         shapes = []
     rows = program.batch_size if program and shapes else None
-    lengths = CODE["lengths"].format(bucketing(padding.buckets if padding else (), rows, fixed=True))
+    lengths = CODE["lengths"].format(bucketing(padding.inputs[0].buckets if padding else (), rows, fixed=True))
     whole = CODE["whole"].format(rows or "batch_size")
     batches = (one for one in feeding if one.kind.strip("_") in BATCHES)
     partial = [one.at for one in batches if one.parameters.drop_remainder is False]

@@ -1,5 +1,5 @@
 from tfdoctor.families.kit import *
-from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeWork
+from tfdoctor.rules.input.late_shrink.full_size_work import CROPS, FullSizeWork
 
 __doc__, CODE = page(__file__)
 
@@ -91,10 +91,8 @@ class Buffers(Record):
             if held is None or each is None:
                 unknown.append(dataset)
                 continue
-            places = [*_places(line, at, properties), (each, None, False)]
+            places = [(each, None, False), *_places(line, at, properties)]
             least, by, grows = min(places, key=lambda place: place[0])
-            if least >= each:
-                least, by, grows = each, None, False
             known.append(Buffer(dataset=dataset, elements=held, each=each, least=least, by=by, grows=grows))
         return cls(tuple(known), tuple(unknown))
 
@@ -168,7 +166,7 @@ def check(
         ("time after shrinking", lambda row: ms(row[0].ms * row[1])),
     )
     large, small = (f"{height}x{width}" for height, width in (worst.large, worst.small))
-    what = f"Images of {large} pixels are {'cropped' if worst.crops else 'resized'} to {small} after"
+    what = f"Images of {large} pixels are {'cropped' if worst.type in CROPS else 'resized'} to {small} after"
     of_buffers = held if isinstance(held, Finding) else None
     by_stage = [part for one in costly for part in one.by_stage.values()]
     return Finding(

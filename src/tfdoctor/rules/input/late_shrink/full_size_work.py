@@ -1,28 +1,15 @@
 """Work of the maps on images that the next operations shrink or crop, and what it would take after that."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.map_functions import DECODERS, RESIZERS
-from tfdoctor.facts.machine.cores import Cores, CpuContention
 from tfdoctor.facts.run.operation_types import RANDOM, SHAPES
-from tfdoctor.facts.run.program import Dataset, kind_of
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.families.kit import *
 from tfdoctor.recording.program import RecordedOperation, TensorType
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location, Remedy
 
 # Kinds of datasets between two maps that pass on the elements, alone or stacked.
 PASSING = frozenset(
     ("Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard", "Cache", "Batch", "ParallelBatch")
 )  # fmt: skip
-
-MAPS = frozenset(("Map", "ParallelMap"))
 
 Size = tuple[int | None, int | None]  # Height and width in pixels; None is open
 
@@ -57,7 +44,7 @@ class JoinedMaps(Record):
         given: list[int] = []  # results of the map before, where elements pass as they are
         for dataset in reversed(line):
             graph = graphs.of(dataset)
-            if kind_of(dataset) not in MAPS or graph is None:
+            if not MAPS.fullmatch(kind_of(dataset)) or graph is None:
                 given = given if kind_of(dataset) in PASSING else []
                 continue
             # Tensors that it captures are placeholders too, behind its arguments.
@@ -156,20 +143,16 @@ class LateShrinking(Record):
         return self.small[0] * self.small[1] / (self.large[0] * self.large[1])
 
     @property
-    def crops(self) -> bool:
-        """Whether it cuts a part out, and does not scale the whole."""
-        return self.type in CROPS
-
-    @property
     def remedy(self) -> Remedy:
         """The shrinking before the work."""
         first = next((one.at for one in self.work if one.at), None)
         place = f"line {first.line}" if first else "these operations"
         height, width = self.small
         code = f"image = tf.image.resize(image, ({height}, {width}))  # before {place}"
-        if self.crops:
+        crops = self.type in CROPS  # a part is cut out, and not the whole scaled
+        if crops:
             code = f"image = image[top:top + {height}, left:left + {width}]  # before {place}"
-        action = f"{'Crop' if self.crops else 'Resize'} the images before changing their pixels"
+        action = f"{'Crop' if crops else 'Resize'} the images before changing their pixels"
         return Remedy(action, code, self.at or first, changes="the images differ slightly")
 
     @property

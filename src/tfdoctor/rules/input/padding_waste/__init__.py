@@ -28,22 +28,14 @@ class Limits(RuleLimits):
     kept: float = share_limit(0.5)
 
 
-class GrowingOperation(Record):
-    """An operation whose time grows with the length of sequences.
+class LengthWork(Record):
+    """The operations that grow with the length; ``started`` is the share of all calls that loops over time make.
 
-    ``dimensions`` of one of its tensors are as long: 2 for attention's scores. ``known`` says whether a recorded
-    shape or a loop shows it; else nothing about its length was recorded, and it counts as one dimension.
+    Each has the number of dimensions of one of its tensors that are as long: 2 for attention's scores. None, where
+    no recorded shape or loop shows it, counts as one.
     """
 
-    row: OperationTime
-    dimensions: int
-    known: bool
-
-
-class LengthWork(Record):
-    """The operations that grow with the length; ``started`` is the share of all calls that loops over time make."""
-
-    growing: tuple[GrowingOperation, ...]
+    growing: tuple[tuple[OperationTime, int | None], ...]
     started: float = 0.0  # 0 to 1
 
     @classmethod
@@ -66,8 +58,8 @@ class LengthWork(Record):
             own = _dimensions(row.operation, worst.steps, batch)
             found = own or 1 if own or row.name in looped else _of_layer(row, layers)
             if found != 0:
-                growing.append(GrowingOperation(row, 1 if found is None else found, found is not None))
-        if not any(entry.known for entry in growing):
+                growing.append((row, found))
+        if all(found is None for _, found in growing):
             return cls(())
         calls = sum(row.calls for row in rows)
         started = sum(row.calls for row in rows if row.name in looped)
@@ -79,7 +71,7 @@ class LengthWork(Record):
         Python or TensorFlow's executor starts the operations of a loop over time, in the host's time without its
         ``edges_ms`` on the way into a call and out of it.
         """
-        shrinking = [(Stage.DEVICE, used**entry.dimensions, entry.row.name, entry.row.ms) for entry in self.growing]
+        shrinking = [(Stage.DEVICE, used ** (long or 1), row.name, row.ms) for row, long in self.growing]
         shrinking.append((Stage.TRANSFER, used, "", breakdown["transfer"] if self.growing else 0.0))
         shrinking.append((Stage.HOST, used, StepWork.SCHEDULING, self.started * (breakdown["host"] - edges_ms)))
         for stage, left, subject, time_ms in shrinking:
@@ -108,11 +100,14 @@ def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
     if cut is not None:
         measures.append(Measure.share("positions of batches padded to their own longest sequence", cut))
     # The times that the saving counts, of which some may not depend on the length.
-    times = {known: sum(one.row.ms for one in work.growing if one.known is known) for known in (True, False)}
-    measures.append(Measure("time per step of operations that grow with the length", ms(times[True])))
-    if times[False]:
-        label = "time per step of operations of unknown length, counted as growing"
-        measures.append(Measure(label, ms(times[False])))
+    known_ms, unknown_ms = (
+        sum(row.ms for row, long in work.growing if (long is not None) is known) for known in (True, False)
+    )
+    measures.append(Measure("time per step of operations that grow with the length", ms(known_ms)))
+    if unknown_ms:
+        measures.append(
+            Measure("time per step of operations of unknown length, counted as growing", ms(unknown_ms))
+        )
     beyond = {one: None if one.trimmed is None else ratio(1.0 - one.trimmed) for one in padding.inputs}
     table = Table.of(
         enumerate(padding.inputs, 1),

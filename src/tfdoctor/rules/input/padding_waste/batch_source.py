@@ -16,15 +16,10 @@ class BatchMaker(Enum):
 
 
 # By what the user gives to fit; Keras 2 is recorded by its adapters' classes. Others are datasets.
+GIVEN = (InputKind.PY_DATASET, InputKind.GENERATOR, InputKind.TORCH, InputKind.GRAIN)
 MAKERS = {
-    InputKind.ARRAYS: BatchMaker.ARRAYS,
-    "TensorLikeDataAdapter": BatchMaker.ARRAYS,
-    InputKind.PY_DATASET: BatchMaker.GIVEN,
-    InputKind.GENERATOR: BatchMaker.GIVEN,
-    InputKind.TORCH: BatchMaker.GIVEN,
-    InputKind.GRAIN: BatchMaker.GIVEN,
-    "KerasSequenceAdapter": BatchMaker.GIVEN,
-    "GeneratorDataAdapter": BatchMaker.GIVEN,
+    **dict.fromkeys((InputKind.ARRAYS, "TensorLikeDataAdapter"), BatchMaker.ARRAYS),
+    **dict.fromkeys((*GIVEN, "KerasSequenceAdapter", "GeneratorDataAdapter"), BatchMaker.GIVEN),
     "": BatchMaker.LOOP,
 }
 

@@ -1,9 +1,8 @@
 """How long the run's tasks waited for a processor while the steps were traced."""
 
+from tfdoctor.facts.machine.samples import counter_rate
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
-
-NS_PER_US = 1000  # Nanoseconds in a microsecond
 
 
 class CpuPressure(Record):
@@ -41,15 +40,6 @@ class CpuPressure(Record):
         counts = [(row.unix_ns, row.host) for row in rows if row.host]
         if len(counts) < 2:  # noqa: PLR2004 - a difference needs two
             raise Unavailable("the CPU was sampled less than twice; record with `tfdoctor profile`")
-        throttled = _rate((at, host.throttled_us) for at, host in counts)
-        return cls(throttled, _rate((at, host.psi_cpu_us) for at, host in counts), counts[-1][1].quota_cores)
-
-
-def _rate(counts: Iterable[tuple[int, float | None]]) -> float | None:
-    """Return how fast a counter of microseconds ran, per microsecond that passed."""
-    known = [(unix_ns, float(us)) for unix_ns, us in counts if us is not None]
-    if len(known) < 2:  # noqa: PLR2004 - a difference needs two
-        return None
-    (first_ns, first), (last_ns, last) = known[0], known[-1]
-    passed = (float(last_ns) - float(first_ns)) / NS_PER_US
-    return max(0.0, (last - first) / passed) if passed > 0 else None
+        throttled = counter_rate((at, host.throttled_us) for at, host in counts)
+        waiting = counter_rate((at, host.psi_cpu_us) for at, host in counts)
+        return cls(throttled, waiting, counts[-1][1].quota_cores)

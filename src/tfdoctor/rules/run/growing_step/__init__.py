@@ -170,22 +170,19 @@ def _besides(
         made = f", made at {location(maker)}" if maker else ""
         along = f"{clause(counts[0])}{made}" if counts else "longer inputs or a slower machine would look the same"
         phase = next((line.phase for line in phases.lines if line.at == call.at), Phase.UNNAMED)
-        place = RunPlace(at=call.at, phase=phase, ms=call.beyond_ms, recurs=Recurrence.PER_CALL, times=call.calls)
-        action = f"Find what {call.name} gets more of in each turn"
-        return Finding(
-            summary=f"{call.name} at {location(call.at)} got slower, from {span}; {along}",
-            evidence=(
-                Measure("time of a call at the beginning", ms(call.first_ms)),
-                Measure("time of a call at the end", ms(call.last_ms)),
-                Measure("calls", count(call.calls)),
-                Measure("time of the calls beyond the first one", ms(call.beyond_ms)),
-                Measure.share("share of the run beyond the first one", call.beyond_ms / phases.total_ms),
-                *counts_table(counts),
-            ),
-            remedies=(_remedy(counts, maker or call.at, action, "tell"),),
-            concern=Concern.RUN,
-            run_effects=(place.effect,) if counts else (),
+        place = RunPlace(
+            at=call.at, phase=phase, ms=call.beyond_ms, recurs=Recurrence.PER_CALL, times=call.calls,
+            name=call.name, says=f"{{name}} at {{at}} got slower, from {span}; {along}", priced=bool(counts),
+        )  # fmt: skip
+        measures = (
+            Measure("time of a call at the beginning", ms(call.first_ms)),
+            Measure("time of a call at the end", ms(call.last_ms)),
+            Measure("calls", count(call.calls)),
+            Measure("time of the calls beyond the first one", ms(call.beyond_ms)),
+            Measure.share("share of the run beyond the first one", call.beyond_ms / phases.total_ms),
         )
+        remedy = _remedy(counts, maker or call.at, f"Find what {call.name} gets more of in each turn", "tell")
+        return SlowPlaces.of(phases, [place], 0.0).finding(measures, counts_table(counts), [remedy])
     if not maker or not steps:
         return None
     making_ms = sum(line.ms for line in phases.at(Phase.BUILDING) if line.at == maker)

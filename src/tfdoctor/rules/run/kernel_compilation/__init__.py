@@ -1,5 +1,5 @@
 from tfdoctor.families.kit import *
-from tfdoctor.rules.run.kernel_compilation.start_compiling import StartCompiling
+from tfdoctor.rules.run.kernel_compilation.start_compiling import FULL, StartCompiling
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)
@@ -27,7 +27,8 @@ def check(compiled: StartCompiling, phases: RunPhases, limits: Limits = Limits()
         from_ptx = f"CUDA compiles kernels for compute capability {ptx.capability} from PTX"
         said.append(f"{from_ptx} within {milliseconds(ptx.ms)}")
         remedies += [BUILD, KEEP_CUDA]
-        ptx_ms, lost_ms = ptx.ms, ptx.ms if ptx.lost else 0.0  # the next run finds what a cache keeps
+        kept = not ptx.cache.disabled and ptx.cache.nbytes < FULL * ptx.limit
+        ptx_ms, lost_ms = ptx.ms, 0.0 if kept else ptx.ms  # the next run finds what a cache keeps
     if xla_ms:
         said.append(f"XLA compiles and first runs the training within {milliseconds(xla_ms)}")
         remedies.append(KEEP_XLA)

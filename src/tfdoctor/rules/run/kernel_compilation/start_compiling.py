@@ -2,7 +2,7 @@
 
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import GpuAccess, KernelCache
+from tfdoctor.recording.program import KernelCache
 
 # A compute capability for which a build has kernels: "sm_80"; sm_90a runs on 9.0 alone, and counts as such.
 KERNELS = re.compile(r"sm_(\d+)(\d)[af]?")
@@ -29,20 +29,6 @@ class PtxKernels(Record):
         """The bytes that the cache holds."""
         return int(self.cache.limit) if self.cache.limit and self.cache.limit.isdecimal() else USUAL_LIMIT
 
-    @property
-    def lost(self) -> bool:
-        """Whether the next run compiles them again."""
-        return self.cache.disabled or self.cache.nbytes >= FULL * self.limit
-
-    @classmethod
-    def of(cls, gpus: GpuAccess, phases: RunPhases) -> Self | None:
-        """Return what is compiled for the first GPU that the build has no kernels for; None where there is none."""
-        lacking = next((one for one in gpus.capabilities if needs_ptx(one, gpus.targets)), None)
-        if lacking is None or gpus.cache is None:
-            return None
-        took_ms = min(gpus.cache.seconds * 1000.0, phases.of(Phase.TRACING, Phase.BUILDING))
-        return cls(lacking, gpus.cache, took_ms)
-
 
 class StartCompiling(Record):
     """Times in ms of the run.
@@ -64,12 +50,13 @@ class StartCompiling(Record):
             raise Unavailable("the settings of the run were not recorded")
         xla = run.jit_compile is True
         flags = recording.manifest.environment.get("TF_XLA_FLAGS", "") if recording.manifest else ""
-        return cls(
-            ptx=PtxKernels.of(run.gpus, phases) if run.gpus else None,
-            xla=xla,
-            xla_ms=sum(line.executes_ms for line in phases.at(Phase.TRACING)) if xla else 0.0,
-            kept=PERSISTENT in flags,
-        )
+        gpus, ptx = run.gpus, None  # for the first GPU that the build has no kernels for
+        lacking = next((one for one in gpus.capabilities if needs_ptx(one, gpus.targets)), None) if gpus else None
+        if gpus and gpus.cache and lacking is not None:
+            took_ms = min(gpus.cache.seconds * 1000.0, phases.of(Phase.TRACING, Phase.BUILDING))
+            ptx = PtxKernels(lacking, gpus.cache, took_ms)
+        xla_ms = sum(line.executes_ms for line in phases.at(Phase.TRACING)) if xla else 0.0
+        return cls(ptx, xla, xla_ms, PERSISTENT in flags)
 
 
 def needs_ptx(capability: str, targets: tuple[str, ...]) -> bool:

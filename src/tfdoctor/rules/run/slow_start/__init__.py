@@ -15,8 +15,7 @@ LOADS = frozenset({"load_model", "load_weights", "restore", "read"})
 SETTERS = frozenset({"assign", "set_weights", "set_value", "batch_set_value"})
 
 
-class Limits(RuleLimits):
-    share: float = share_limit(0.05)
+class Limits(CallLimits):
     least_ms: float = limit(2000.0)
     tensorflow_ms: float = limit(15_000.0)
     loads: float = limit(10.0, least=2.0)
@@ -55,10 +54,11 @@ def check(
     slow = SlowPlaces.of(phases, known, max(limits.least_ms, limits.share * phases.total_ms))
     needed = tuple(place for place in slow.places if place.phase is not Phase.IMPORTS)
     imports = milliseconds(phases.of(Phase.IMPORTS))
-    if load and load.contended and needed != slow.places:
+    if load and load.cores.contended and needed != slow.places:
         if not needed:
-            busy = f"other programs used {number(load.others)} of {with_noun(load.usable, 'core')} meanwhile"
-            return NotApplicable(reason=f"imports take {imports}, but {busy}; record on an idle machine")
+            taken = f"{number(load.cores.others)} of {with_noun(load.cores.usable, 'core')}"
+            busy = f"other programs used {taken} meanwhile; record on an idle machine"
+            return NotApplicable(reason=f"imports take {imports}, but {busy}")
         slow = replace(slow, places=needed)
     longest = "longest time of a line that need not take it"
     measures = slow.measures("time of start, imports and building", longest, *STARTING)

@@ -2,18 +2,14 @@
 
 import numpy as np
 
-from tfdoctor.facts.machine.cores import CROWDED
-from tfdoctor.facts.machine.samples import BUSY_CORES
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 
 class StartLoad(Record):
-    """Means over the start of the run, in logical CPUs."""
+    """Means over the start of the run."""
 
-    usable: float  # by the run
-    run: float  # used by the run
-    others: float  # used by everything else on the machine
+    cores: Cores
 
     @classmethod
     def measure(cls, recording: Recording, phases: RunPhases, hardware: Hardware) -> Self:
@@ -33,9 +29,4 @@ class StartLoad(Record):
         if not known or not hardware.cores:
             raise Unavailable("the load of the machine was not sampled while modules were imported")
         run, others = np.mean(known, axis=0) / 100.0
-        return cls(hardware.cores, float(run), float(others))
-
-    @property
-    def contended(self) -> bool:
-        """Whether other programs took cores while there were none to spare, as in the traced steps (`Cores`)."""
-        return self.others > BUSY_CORES and self.run + self.others >= CROWDED * self.usable
+        return cls(Cores(hardware.cores, float(run), float(others)))

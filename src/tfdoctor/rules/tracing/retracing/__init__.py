@@ -151,7 +151,8 @@ def _for_change(name: str, changed: Sequence[str], at: Location | None) -> Remed
 
 def _of_numbers(function: TracedDefinition) -> Remedy:
     """Pass tensors instead of the Python numbers that change, at the line that assigns or else passes them."""
-    numbers, name = [one for one in function.numbers if not one.is_text], function.name
+    name = function.name
+    numbers = [one for one in function.numbers if one.values[0][:1] not in {"'", '"'}]  # no tensor replaces a text
     first = next(iter(numbers or function.numbers))
     if not numbers:
         action = f"Call {name} with few different texts, or make a function for each of them"
@@ -239,12 +240,8 @@ def _run_effects(
         for function in again
     ]
     for function, each in zip(again, recurs, strict=True):
-        yield RunEffect(
-            phase=Phase.TRACING, of=ms(function.again_ms),
-            subject=f"{function.name} {location(function.at)}".strip(),
-            recurs=each, times=max(1, function.tracings - 1),
-            bound=Bound.EXPECTED if _remade(function) > 1 else Bound.AT_MOST,
-        )  # fmt: skip
+        bound = Bound.EXPECTED if _remade(function) > 1 else Bound.AT_MOST
+        yield tracing_again(function, function.again_ms, function.tracings - 1, each, bound)
     if compiled and compiled.at and compiled.count > 1:
         building_ms = sum(line.ms for line in phases.at(Phase.BUILDING) if line.at == compiled.at)
         if building_ms:
