@@ -4,6 +4,7 @@ Findings are matched by rule and file, because lines and sentences change with t
 one place in both runs, whatever its name is, and so is a line with the same text in a file that was renamed.
 """
 
+# ruff: noqa: F403, F405 - one import of what a comparison is made of
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,16 +23,7 @@ from tfdoctor.compare.step_times import (
     stretches,
 )
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.comparison import (
-    AmountKind,
-    ChangeOfRun,
-    FindingChange,
-    FindingState,
-    Mover,
-    MoverKind,
-    PartChange,
-    PhaseChange,
-)
+from tfdoctor.diagnosis.comparison import *
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.recording.manifest import program_of

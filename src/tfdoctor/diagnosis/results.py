@@ -1,5 +1,6 @@
 """A rule with its outcome, its savings and its edits."""
 
+# ruff: noqa: F403, F405 - one import of what rules say
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -14,22 +15,7 @@ from tfdoctor.diagnosis.savings import EnergySaving, RunSaving, Saving, Takes
 from tfdoctor.diagnosis.trials import Measured
 from tfdoctor.terms.json_form import Sometimes, columns, row_form
 from tfdoctor.terms.record import Record, common
-from tfdoctor.terms.verdict import (
-    Edit,
-    Effect,
-    Errored,
-    Evidence,
-    Finding,
-    Healthy,
-    NotApplicable,
-    Outcome,
-    Place,
-    PlaceKind,
-    Remark,
-    Remedy,
-    Severity,
-    SeverityWord,
-)  # fmt: skip
+from tfdoctor.terms.verdict import *
 
 
 class Computed(Record, kw_only=True):

@@ -13,7 +13,7 @@ from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import Quantity, Unit, ms, ratio
 
-T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 class Severity(IntEnum):
@@ -150,7 +150,7 @@ class Table(Record):
 
     @classmethod
     def of(
-        cls, items: Iterable[T], *columns: tuple[str, Callable[[T], Cell | None]], most: int | None = None
+        cls, items: Iterable[Item], *columns: tuple[str, Callable[[Item], Cell | None]], most: int | None = None
     ) -> Self:
         """Return a table of items, of the first ``most`` alone.
 
