@@ -25,6 +25,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.report.trials import no_savings
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import CaptureError, InputError, OutputError
+from tfdoctor.terms.record import common
 from tfdoctor.terms.replacement import writing
 from tfdoctor.trial import layer, of_recording, stored
 from tfdoctor.trial.diffs import kept_diff
@@ -86,18 +87,9 @@ def _request(given: TryOptions) -> Request:
         if not typer.confirm("Run it?", err=True):
             raise InputError("Nothing was run.")
 
-    return Request(
-        only=tuple(only),
-        patches=tuple(given.patch or ()),
-        environment=tuple(given.env or ()),
-        settings=given.usual_settings,
-        parts=given.without_parts,
-        minutes=given.minutes,
-        keep_model_changes=given.keep_model_changes,
-        layer=given.layer,
-        consent=consent,
-        say=say,
-    )
+    tried = {"only": tuple(only), "patches": tuple(given.patch or ()), "environment": tuple(given.env or ())}
+    asked = {"settings": given.usual_settings, "parts": given.without_parts}
+    return common(Request, given, **tried, **asked, consent=consent, say=say)
 
 
 def _recording(given: TryOptions, request: Request, applied: Rulebook) -> Recording:

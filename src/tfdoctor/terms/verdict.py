@@ -156,12 +156,9 @@ class Table(Record):
 
         A column is its heading, and what gives the cell of an item; None is shown as unknown.
         """
-        rows = (tuple(_known(cell(item)) for _, cell in columns) for item in islice(items, most))
+        cells = ([cell(item) for _, cell in columns] for item in islice(items, most))
+        rows = (tuple("unknown" if cell is None else cell for cell in row) for row in cells)
         return cls(tuple(heading for heading, _ in columns), tuple(rows))
-
-
-def _known(cell: Cell | None) -> Cell:
-    return "unknown" if cell is None else cell
 
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tfdoctor.diagnosis.trials import Difference, Measured, Trial, Trials, is_br
 from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.kinds import EnergySource
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, common
 from tfdoctor.terms.verdict import Recurrence
 from tfdoctor.trial import schedule, statistics
 from tfdoctor.trial.clock import TrialClock
@@ -200,22 +200,14 @@ def _needed_minutes(runs: Runs, variants: int = 1) -> float:
 
 def _row(runs: Runs, variant: Variant) -> Trial:
     own, measured, name = runs.tried.get(variant.name, []), runs.saving(variant.name), variant.name
-    told: dict[str, Any] = {"promised_run": variant.promised_run, "run_ms": runs.whole_ms(own)}
+    told: dict[str, Any] = {"run_ms": runs.whole_ms(own), "promised": None, "examples": 1.0}  # by whole runs
     if not runs.whole:
         examples = float(runs.examples.get(name, variant.examples))
-        told = {"parts": variant.parts, "promised": variant.promised, "examples": examples, **_figures(runs, own)}
+        told = {"promised_run": None, "examples": examples, **_figures(runs, own)}
         if measured and schedule.is_clearly_worse(measured):
             measured = replace(measured, dropped=True)
-    return Trial(
-        name=name,
-        action=variant.action,
-        rules=variant.rules,
-        measured=measured,
-        training=runs.training(variant),
-        runs=len(own),
-        missing="" if measured else _missing(runs, name),
-        **told,
-    )
+    told |= {"training": runs.training(variant), "missing": "" if measured else _missing(runs, name)}
+    return common(Trial, variant, measured=measured, runs=len(own), **told)
 
 
 def _figures(runs: Runs, own: Sequence[TrialRun]) -> dict[str, Any]:
