@@ -38,12 +38,13 @@ from tfdoctor.recording.typed import read
 from tfdoctor.report import terminal
 from tfdoctor.report.findings import BY_TRIAL
 from tfdoctor.report.formats import render
-from tfdoctor.report.trial_words import MINUS, against_itself, saved
+from tfdoctor.report.trial_words import against_itself, saved
 from tfdoctor.rulebook.config import FailOn
 from tfdoctor.rules import all_rules
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms import student_t
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.humanize import MINUS
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Part
 from tfdoctor.terms.verdict import *
 from tfdoctor.trial import clock as clocks

@@ -26,7 +26,7 @@ from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.report import terminal
 from tfdoctor.report.files import write as write_files
 from tfdoctor.report.files import write_texts
-from tfdoctor.report.formats import COMMANDS, is_streamed, prepare, render
+from tfdoctor.report.formats import COMMANDS, PRINTED, prepare, render
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.scrub import Secrets, scrub
 from tfdoctor.terms.progress_line import late_line
@@ -55,7 +55,7 @@ class Output(Record):
         """
         diagnosis = replace(diagnosis, link=self.link or diagnosis.link)
         written = write_files(diagnosis, folder, self.formats, prefix)
-        printed = [*filter(is_streamed, self.formats)]
+        printed = [name for name in self.formats if name in PRINTED]
         for name in printed:
             show = draw if name == COMMANDS else typer.echo
             show(render(name, diagnosis).removesuffix("\n"))

@@ -48,11 +48,6 @@ def joined(*texts: str, by: str = ", ") -> str:
     return by.join(filter(None, texts))
 
 
-def severity_name(of: Severity | None) -> str:
-    """Return "critical", "warning" or "note"; "" when nothing decides it."""
-    return of.name.lower() if of else ""
-
-
 def step_count(steps: StepsSummary) -> int:
     """Return how many steps were seen: at least one a row."""
     return max(steps.count, len(steps.rows))

@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -18,16 +18,12 @@ from google.protobuf.message_factory import GetMessageClass
 HLO = "xla/service/hlo.proto"  # The file that describes HloProto, by the name that its importers use
 
 
-class HloTypes(NamedTuple):
-    """The message class of HloProto, and the names of element types by number."""
-
-    message: Any
-    element_types: dict[int, str]
-
-
 @cache
-def hlo_types() -> HloTypes | None:
-    """Return the types to read a HloProto with; None if no installed TensorFlow describes it."""
+def hlo_types() -> tuple[Any, dict[int, str]] | None:
+    """Return the message class of HloProto, and the names of element types by number.
+
+    None if no installed TensorFlow describes it.
+    """
     package = importlib.util.find_spec("tensorflow")
     if package is None or package.origin is None:
         return None
@@ -38,7 +34,7 @@ def hlo_types() -> HloTypes | None:
     except (OSError, SyntaxError, KeyError, TypeError):  # this TensorFlow stores it elsewhere
         return None
     element_types = pool.FindEnumTypeByName("xla.PrimitiveType").values_by_number
-    return HloTypes(message, {number: value.name for number, value in element_types.items()})
+    return message, {number: value.name for number, value in element_types.items()}
 
 
 def _add(name: str, folder: Path, pool: DescriptorPool, added: set[str]) -> None:
