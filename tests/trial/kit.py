@@ -62,12 +62,11 @@ from tfdoctor.trial.program import (
     texts_of,
 )
 from tfdoctor.trial.rounds import AROUND, Runs
-from tfdoctor.trial.running import LEASH, Runner
+from tfdoctor.trial.running import LEASH, EnergyCounters, Runner, TrialRun
 from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow, rivals
 from tfdoctor.trial.statistics import FEWEST_ROUNDS, Round
 from tfdoctor.trial.taking_out import LEAST_STEPS, Length
 from tfdoctor.trial.times import Loop, Timing, TrainedState, TrialTimes, aligned, times_of
 from tfdoctor.trial.training import compare
 from tfdoctor.trial.trial import with_measured
-from tfdoctor.trial.trial_run import EnergyCounters, TrialRun
 from tfdoctor.trial.turns import TurningRun, take_turns

@@ -14,14 +14,7 @@ from typing import get_args
 import numpy as np
 
 from tfdoctor.compare.reports import Widening, step_of
-from tfdoctor.compare.step_times import (
-    Floats,
-    Interval,
-    bootstrap_error,
-    quartile_spread,
-    spread_of_runs,
-    stretches,
-)
+from tfdoctor.compare.step_times import *
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import *
 from tfdoctor.diagnosis.results import Result

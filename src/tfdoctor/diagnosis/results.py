@@ -4,7 +4,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import defstruct
@@ -76,9 +75,8 @@ class OutcomeWord(StrEnum):
     ERRORED = "errored"
 
 
-OUTCOMES: Mapping[OutcomeWord, type[Outcome]] = MappingProxyType(
-    dict(zip(OutcomeWord, (Finding, Remark, Healthy, NotApplicable, Errored), strict=True))
-)
+_kinds = (Finding, Remark, Healthy, NotApplicable, Errored)
+OUTCOMES: Mapping[OutcomeWord, type[Outcome]] = dict(zip(OutcomeWord, _kinds, strict=True))
 # Fields of an outcome that stand beside the result's own; savings are computed from the others.
 SHOWN = ("summary", "evidence", "remedies")
 UNSAID = "the report does not say why"  # Of an edit that is in no patch, in reports of version 0.1.0

@@ -16,9 +16,9 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tfdoctor.terms.record import Record, field
-from tfdoctor.trace.hlo_proto import hlo_types
 from tfdoctor.trace.model import Trace
 from tfdoctor.trace.names import clean
+from tfdoctor.trace.wire import hlo_types
 
 METADATA = "/host:metadata"
 PROTO = "Hlo Proto"

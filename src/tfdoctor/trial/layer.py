@@ -5,6 +5,7 @@ are shown through overlays whose upper layer lies in memory: what the program wr
 process, however that ends.
 """
 
+import glob
 import os
 import shutil
 import subprocess
@@ -60,7 +61,8 @@ def entering(
         words += _of("--bind", path)
     for path, text in (texts or {}).items():
         words += ["--bind", str(text), str(path)]
-        for stored in _stored_bytecode(path):
+        # Of the bytecode that Python has stored of it, some is used without a look at the source.
+        for stored in path.with_name("__pycache__").glob(f"{glob.escape(path.stem)}.*"):
             words += ["--ro-bind", os.devnull, str(stored)]
     return [*words, "--chdir", str(folder), "--"]
 
@@ -112,13 +114,6 @@ def _largest_own(folder: Path) -> Path:
             break
         folder = folder.parent
     return folder
-
-
-def _stored_bytecode(source: Path) -> Iterator[Path]:
-    """Yield the bytecode that Python has stored of a source: some is used without a look at the source."""
-    folder = source.with_name("__pycache__")
-    if folder.is_dir():
-        yield from (path for path in folder.iterdir() if path.name.startswith(f"{source.stem}."))
 
 
 def warning(why: str, folder: Path, runs: int, minutes: float, written: WrittenFiles | None) -> str:

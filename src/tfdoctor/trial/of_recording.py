@@ -1,5 +1,6 @@
 """A trial of what a recording's report advises."""
 
+import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -112,7 +113,8 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     check, clock = partial(programs.must_be_unchanged, before), TrialClock(request.minutes)
     memory = programs.bytes_beside_others(diagnosis)
     trials, kept = Trials(rows=()), tuple[Variant, ...]()
-    with Runner.of(program, layer=thrown, check=check, run_bytes=memory) as stage:
+    with tempfile.TemporaryDirectory(prefix="tfdoctor-try-", ignore_cleanup_errors=True) as folder:
+        stage = Runner(program, Path(folder).resolve(), thrown, check, memory)
         if variants:
             share, rivals = FOR_CHANGES if without else 1.0, schedule.rivals(diagnosis.order)
             plan = trial.Agenda(variants, join, share * request.minutes, request.say, rivals, share)

@@ -24,9 +24,8 @@ from tfdoctor.trial import schedule, statistics
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.program import Variant
 from tfdoctor.trial.rounds import AROUND, Runs, Say
-from tfdoctor.trial.running import Runner
+from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.schedule import Combination, Join, Pairs
-from tfdoctor.trial.trial_run import TrialRun
 
 Outcome = tuple[Trials, tuple[Variant, ...]]  # What was measured, and what proved to help together, in their order
 

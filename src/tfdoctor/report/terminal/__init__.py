@@ -24,8 +24,7 @@ from tfdoctor.report.pictures.palette import PART_COLOURS
 from tfdoctor.report.pictures.step_bars import lines
 from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, RunSection, cells, where
 from tfdoctor.report.tables import Grid
-from tfdoctor.report.terminal.diff import brief
-from tfdoctor.report.terminal.table import HELD, HoldingConsole, fitted, natural_width
+from tfdoctor.report.terminal.table import HELD, HoldingConsole, brief, fitted, natural_width
 from tfdoctor.terms.humanize import counted, duration, place
 from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
