@@ -121,7 +121,7 @@ def parse_path(text: str, *, alone: bool = False) -> Path:
     from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - same
 
     with line(f"fetching {text} …", sys.stderr):
-        return fetching.fetched_file(text) if alone else fetching.fetched(text)
+        return fetching.fetched(text, alone=alone)
 
 
 def parse_file(text: str) -> Path:

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from tfdoctor.compare.step_times import Floats
 
 # Share of shuffled series in which each of the two comparisons exceeds its limit: together two in a hundred at
 # most.

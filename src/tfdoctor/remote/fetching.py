@@ -33,26 +33,18 @@ def shown(message: str) -> str:
     return message
 
 
-def fetched_file(url: str) -> Path:
-    """Return a copy of the file at a URL, in a temporary folder, under its own name.
+def fetched(url: str, *, alone: bool = False) -> Path:
+    """Return a copy of the recording or the file at a URL, in a temporary folder, under its own name.
 
-    Raises:
-        InputError: it cannot be read.
-    """
-    return fetched_files(url, [""], _folder(url))
-
-
-def fetched(url: str) -> Path:
-    """Return a copy of the file or the recording at a URL, in a temporary folder, under its own name.
-
-    Of a folder above several recordings, or of a log directory with several runs, the newest is copied.
+    What is to be a file ``alone`` is taken for one. Of a folder above several recordings, or of a log directory
+    with several runs, the newest is copied.
 
     Raises:
         InputError: it cannot be read, or has no trace.
     """
     place, folder = opened(url), _folder(url)
     # A web server shows a folder as a page, so there a file is known by its name.
-    is_file = (
+    is_file = alone or (
         place.name.endswith(FILES)
         if place.is_web
         else place.attempt(READ, lambda: place.filesystem.isfile(place.path))

@@ -23,14 +23,12 @@ from dataclasses import replace
 from math import log
 
 import numpy as np
-import numpy.typing as npt
 
 from tfdoctor.diagnosis.trials import Difference, Measured
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import OUTSIDE, student
-
-Floats = npt.NDArray[np.float64]
+from tfdoctor.trial.times import Floats
 
 # Variance of a variant's ratio to the mean of two runs, and of the difference of two, in variances of a run.
 RATIO, DIFFERENCE = 1.5, 2.0
