@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tfdoctor import __version__
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.gates import BaselineUse, KnownFinding
+from tfdoctor.diagnosis import BaselineUse, Diagnosis, KnownFinding
 from tfdoctor.recording import Recording, manifest
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed

@@ -12,10 +12,7 @@ import numpy as np
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, Measured95
-from tfdoctor.diagnosis.step import StepRow
-from tfdoctor.diagnosis.work import RunAccount
+from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, Measured95, RunAccount, StepRow
 from tfdoctor.edits.source import within_repository
 from tfdoctor.rulebook.config import Budget
 from tfdoctor.stored.report import finished

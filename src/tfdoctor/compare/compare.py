@@ -10,9 +10,8 @@ from tfdoctor import __version__
 from tfdoctor.compare.differences import carried, changes, movers, part_changes, run_change, step_by_parts
 from tfdoctor.compare.reports import Widening, mismatches, step_of, widening
 from tfdoctor.compare.step_times import FEWEST, LONG_STEPS, ComparedSteps, Interval, change
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, untraced_beside
 from tfdoctor.diagnosis.comparison import *
-from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.record import common
 

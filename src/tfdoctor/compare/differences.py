@@ -15,10 +15,8 @@ import numpy as np
 
 from tfdoctor.compare.reports import Widening, step_of
 from tfdoctor.compare.step_times import *
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import PARTS, Diagnosis, Result
 from tfdoctor.diagnosis.comparison import *
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.recording.manifest import program_of
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase

@@ -22,10 +22,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Result, RunSaving, RunTogether, Saving, Together
 from tfdoctor.diagnosis.fleet_report import Failure, FleetFinding, FleetRun
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.fleet.places import ExaminedRecording, RecordingJob, title
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.recording.folders import RUN

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from difflib import ndiff
 from pathlib import PurePosixPath
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Result, Trial, Trials
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rank import is_lowered
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import Trial, Trials
 from tfdoctor.report.sections import budget_state, budget_told, energy_saved
 from tfdoctor.report.trial_words import against
 from tfdoctor.report.words import each, joined, listed, run_saving, saves

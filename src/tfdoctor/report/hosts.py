@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tfdoctor.diagnosis.hosts import HostRow, Hosts
-from tfdoctor.diagnosis.step import PARTS
+from tfdoctor.diagnosis import PARTS, HostRow, Hosts
 from tfdoctor.report import words
 from tfdoctor.report.tables import Grid, grid
 from tfdoctor.report.words import is_known

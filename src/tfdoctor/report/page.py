@@ -3,12 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Result, RunAccount, RunTogether
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rank import with_measured_bounds
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import RunTogether
-from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.report import hosts, sections, sentences, trials, words
 from tfdoctor.report.run import RunSection, section
 from tfdoctor.report.sentences import ALIKE, is_mixed, is_of_steps, steps_matter, unexplained, whole_run

@@ -4,10 +4,8 @@
 import shlex
 from collections.abc import Iterable, Iterator
 
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, LimitSet
+from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, LargePlace, LimitSet, ProfileRow
 from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
-from tfdoctor.diagnosis.work import LargePlace, ProfileRow
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.words import PART_LABELS, at_most, joined
 from tfdoctor.terms import text

@@ -5,11 +5,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis import Diagnosis, Result, RunAccount
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving, Takes, Together
 from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, untraced_beside
-from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, milliseconds, share, with_noun
 from tfdoctor.terms.run_time import PhaseLine, WorkersTime

@@ -7,9 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import Difference, Trials
+from tfdoctor.diagnosis import Diagnosis, Difference, Result, Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InputError
 from tfdoctor.terms.record import Record

@@ -6,9 +6,7 @@ from fractions import Fraction
 from math import prod
 
 from tfdoctor.capture.agent.process.masking import masked
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import RunSaving
+from tfdoctor.diagnosis import Diagnosis, Result, RunSaving
 from tfdoctor.edits.patch import changed_files
 from tfdoctor.edits.sizes import larger_batch
 from tfdoctor.edits.source import Sources

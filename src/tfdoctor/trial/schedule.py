@@ -12,8 +12,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tfdoctor.diagnosis.savings import Order, Relationship
-from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingState, is_broken
+from tfdoctor.diagnosis import Beside, Difference, Measured, Order, Relationship, TrainingState, is_broken
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trial import statistics

@@ -10,10 +10,8 @@ from dataclasses import replace
 from math import inf
 
 from tfdoctor.diagnose.diagnose import chart_of
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis import Diagnosis, PartTrial, Result, Trials
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.diagnosis.trials import PartTrial, Trials
 from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError

@@ -11,10 +11,8 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Result, Trial, Trials, is_broken
 from tfdoctor.diagnosis.rank import rated_by_trial
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import Difference, Measured, Trial, Trials, is_broken
 from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.kinds import EnergySource

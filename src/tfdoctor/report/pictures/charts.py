@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tfdoctor.diagnosis.step import PARTS, StepRow, StepsSummary
-from tfdoctor.diagnosis.work import OperationRow, PipelineStage, Profile
+from tfdoctor.diagnosis import PARTS, OperationRow, PipelineStage, Profile, StepRow, StepsSummary
 from tfdoctor.report.page import Page
 from tfdoctor.report.pictures import roofline
 from tfdoctor.report.pictures.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark

@@ -8,9 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.step import PARTS, StepsSummary, Timeline, TimelineBar
-from tfdoctor.diagnosis.trials import Trials
+from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary, Timeline, TimelineBar, Trials
 from tfdoctor.report.run import BarPiece, axis
 from tfdoctor.report.words import PART_LABELS, at_most, pace_ms, parts_of, segments
 from tfdoctor.terms import text

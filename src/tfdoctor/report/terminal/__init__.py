@@ -14,10 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import BudgetCheck, Diagnosis, PhaseRow, ProfileRow
 from tfdoctor.diagnosis.entries import Entry
-from tfdoctor.diagnosis.gates import BudgetCheck
-from tfdoctor.diagnosis.work import PhaseRow, ProfileRow
 from tfdoctor.report import findings, hosts, sections, sentences, trial_words, trials, words
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.pictures.palette import PART_COLOURS
