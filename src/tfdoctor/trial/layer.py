@@ -16,8 +16,7 @@ from pathlib import Path
 import psutil
 
 from tfdoctor.recording.manifest import WrittenFiles
-from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.text import prose
+from tfdoctor.terms.text import counted, prose
 
 BWRAP, SINCE = "bwrap", "0.11"  # Its first version with overlays
 # Folders of devices and of the kernel, which the program sees without a layer.

@@ -18,7 +18,6 @@ from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.program import NotTried, RecordedProgram, Texts, Variant, distinct
 from tfdoctor.trial.rounds import AROUND
 from tfdoctor.trial.running import Runner
-from tfdoctor.trial.schedule import LEAST_ROUNDS
 
 FOR_CHANGES = 2 / 3  # Share of the time that changes have where large parts follow that no change is known for
 OFF = 3  # Exit code when a promise was off by more than the limit
@@ -208,7 +207,7 @@ def _thrown_away(program: RecordedProgram, request: Request, recording: Recordin
             "try the script that it starts."
         )
     written = recording.manifest.written if recording.manifest else None
-    runs = LEAST_ROUNDS * (AROUND + variants) + 1
+    runs = schedule.LEAST_ROUNDS * (AROUND + variants) + 1
     request.consent(layer.warning(why, program.folder, runs, request.minutes, written))
     return False
 

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.diagnosis import BudgetCheck, Diagnosis, PhaseRow, ProfileRow
+from tfdoctor.diagnosis import BudgetCheck, Diagnosis, PhaseLine, PhaseRow, ProfileRow
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.report import findings, hosts, sections, sentences, trial_words, trials, words
 from tfdoctor.report.page import Page, page
@@ -24,7 +24,6 @@ from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, RunSection, cells, where
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal.table import HELD, HoldingConsole, brief, fitted, natural_width
 from tfdoctor.terms.humanize import counted, duration, place
-from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
 
 WIDEST = 100  # Lines longer than this are hard to read, however wide the window

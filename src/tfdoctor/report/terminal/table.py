@@ -10,8 +10,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.text import shorten, unbroken
+from tfdoctor.terms.text import counted, shorten, unbroken
 
 # Stands for a space that ends no line: to rich, which wraps at any space, it is a letter.
 HELD = "\N{OBJECT REPLACEMENT CHARACTER}"
