@@ -16,8 +16,7 @@ from tfdoctor.cli.options import INTERRUPTED, GateOptions, SavingOptions, book
 from tfdoctor.cli.profile_parser import COMMAND
 from tfdoctor.cli.streams import say
 from tfdoctor.cli.values import parse_formats
-from tfdoctor.recording import Recording
-from tfdoctor.recording.files import MANIFEST
+from tfdoctor.recording import MANIFEST, Recording
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.rulebook.config import Config
 from tfdoctor.stored.files import is_report

@@ -117,19 +117,17 @@ def _largest_own(folder: Path) -> Path:
 
 def warning(why: str, folder: Path, runs: int, minutes: float, written: WrittenFiles | None) -> str:
     """Return why writes stay, how often and how long the program will run, and what it wrote when recorded."""
+    elsewhere = "which files outside of the folder it writes is not recorded."
+    if written is None:
+        wrote = "Which files it writes is not recorded."
+    elif not written.count:
+        wrote = f"While it was recorded, no file in this folder changed; {elsewhere}"
+    else:
+        names = [prose(name) for name in written.names[:SHOWN]]
+        more = f" and {written.count - len(names)} more" if written.count > len(names) else ""
+        files = f"{counted(written.count, 'file')} in this folder changed ({', '.join(names)}{more})"
+        wrote = f"While it was recorded, {files}; {elsewhere}"
     return (
         f"what the runs write cannot be thrown away here ({why}). The program will run in {folder} {runs} times or "
-        f"more, as far as {minutes:g} minutes allow, and write its files again each time. {_wrote(written)}"
+        f"more, as far as {minutes:g} minutes allow, and write its files again each time. {wrote}"
     )
-
-
-def _wrote(written: WrittenFiles | None) -> str:
-    if written is None:
-        return "Which files it writes is not recorded."
-    elsewhere = "which files outside of the folder it writes is not recorded."
-    if not written.count:
-        return f"While it was recorded, no file in this folder changed; {elsewhere}"
-    names = [prose(name) for name in written.names[:SHOWN]]
-    more = f" and {written.count - len(names)} more" if written.count > len(names) else ""
-    files = counted(written.count, "file")
-    return f"While it was recorded, {files} in this folder changed ({', '.join(names)}{more}); {elsewhere}"
