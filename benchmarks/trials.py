@@ -82,8 +82,8 @@ def compare(case: Case, folder: Path, minutes: float) -> Compared:
             times.extend(timed(case, folder, 1))
 
     agenda = trial.Agenda([fix], lambda parts: parts[0], minutes, say=beside)
-    with Runner.of(program, layer=True) as stage:
-        trials, _ = trial.conduct(stage, agenda)
+    with tempfile.TemporaryDirectory() as runs_folder:
+        trials, _ = trial.conduct(Runner(program, Path(runs_folder).resolve(), layer=True), agenda)
     return Compared(case, case.shares(times, "late_pace_ms"), trials)
 
 

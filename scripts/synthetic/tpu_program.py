@@ -3,7 +3,7 @@
 from typing import Any
 
 from scripts.synthetic.operation import Kind, Op, Shape
-from tfdoctor.trace.hlo_proto import hlo_types
+from tfdoctor.trace.wire import hlo_types
 
 FORWARD, BY_INPUT, BY_WEIGHTS = "forward", "gradient of the input", "gradient of the weights"
 

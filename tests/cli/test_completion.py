@@ -1,8 +1,8 @@
 """What shells complete in the arguments of commands, asked as the shells ask."""
 
 from tests.cli.kit import *
-from tfdoctor.cli.options import rule_names
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.pages import built_in_pages
 
 
 def offered(line: str) -> list[str]:
@@ -26,4 +26,4 @@ def test_a_shell_gets_its_function_of_the_name_of_the_program(command: list[str]
 
 
 def test_the_names_are_those_of_the_rules() -> None:
-    assert rule_names() == sorted(rule.name for rule in all_rules())
+    assert [*built_in_pages()] == sorted(rule.name for rule in all_rules())

@@ -1,5 +1,7 @@
 """Real TensorFlow in runs of a trial: what they see and show, which settings arrive, and how they go wrong."""
 
+import tempfile
+
 from tests.e2e.kit import *
 from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
@@ -8,9 +10,8 @@ from tfdoctor.terms.kinds import Part
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.layer import why_not
 from tfdoctor.trial.program import RecordedProgram, Variant
-from tfdoctor.trial.running import Runner
+from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.settings import CLUSTERING
-from tfdoctor.trial.trial_run import TrialRun
 
 INTRA = "TF_NUM_INTRAOP_THREADS"
 COMPILED = "Compiled cluster using XLA"
@@ -33,7 +34,8 @@ def tried(
 ) -> tuple[TrialRun, Mapping[str, int], str]:
     """Run a script once; return what the run gave, how often settings reached something, and what was printed."""
     program = RecordedProgram((sys.executable, *words), folder, Kind.SCRIPT)
-    with Runner.of(program, layer=layer) as stage:
+    with tempfile.TemporaryDirectory() as trial:
+        stage = Runner(program, Path(trial).resolve(), layer)
         (run,) = stage.runs([variant], Enough(seconds=most_s, most_seconds=most_s))
         (path,) = stage.folder.glob("run0/processes/*/timing.json")
         reached = json.loads(path.read_text())["settings"]["reached"]

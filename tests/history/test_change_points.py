@@ -1,6 +1,7 @@
 """Changes of the level: how often a stable series shows one, and which are found at the right run."""
 
 from tests.kit import *
+from tfdoctor.compare.step_times import Floats
 from tfdoctor.history import change_points
 from tfdoctor.history.change_points import (
     BETWEEN,
@@ -8,7 +9,6 @@ from tfdoctor.history.change_points import (
     FALSE_ALARMS,
     FEWEST,
     LEVEL,
-    Floats,
     at_one_place,
     at_two_places,
     limit,

@@ -207,7 +207,7 @@ def test_a_file_of_which_a_part_came_is_not_taken(monkeypatch: pytest.MonkeyPatc
     place = Remote(f"file://{TRACE}", Half(), str(TRACE))
     monkeypatch.setattr(fetching, "opened", lambda _: place)
     with pytest.raises(InputError, match="bytes came"):
-        fetching.fetched_file(place.url)
+        fetching.fetched(place.url, alone=True)
 
 
 class Endless(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
@@ -228,7 +228,7 @@ def test_a_file_that_does_not_end_is_not_taken(sent: int, why: str, monkeypatch:
     monkeypatch.setattr(fetching, "opened", lambda _: place)
     monkeypatch.setattr(filesystem, "PATIENCE_S", 0.1)
     with pytest.raises(InputError, match=why):
-        fetching.fetched_file(place.url)
+        fetching.fetched(place.url, alone=True)
 
 
 class Kept(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types

@@ -65,15 +65,13 @@ from tfdoctor.report.history import page as history_page
 from tfdoctor.report.pictures.figures import Figure, figure_json
 from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, SHARE_SCALE, ink, shade
 from tfdoctor.report.pictures.roofline import *
-from tfdoctor.report.pictures.step_bars import step_bars
-from tfdoctor.report.pictures.timeline import caption, lanes, ticks
+from tfdoctor.report.pictures.step_bars import caption, lanes, step_bars, ticks
 from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, PHASE_NOUNS, RunSection, section
 from tfdoctor.report.sections import energy_brief, energy_notes
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.template import coded, to_html
 from tfdoctor.report.terminal import capture
-from tfdoctor.report.terminal.diff import LINES, WIDEST, brief
-from tfdoctor.report.terminal.table import fitted, widths
+from tfdoctor.report.terminal.table import LINES, WIDEST, brief, fitted, widths
 from tfdoctor.report.trial_words import against, against_itself, beside, less, saved, trained
 from tfdoctor.report.words import PART_LABELS, joined, run_saving
 from tfdoctor.rules import all_rules

@@ -4,7 +4,7 @@ import socket
 import threading
 
 from tests.kit import *
-from tfdoctor.terms.files import MOST_BYTES, NotReadableError, content, is_below, opened, text, unpacked
+from tfdoctor.terms.files import MOST_BYTES, NotReadableError, content, is_below, opened, unpacked
 
 
 def bound(path: Path) -> None:
@@ -23,7 +23,7 @@ def test_what_is_no_regular_file_is_not_read(make: Callable[[Path], None], tmp_p
     ended = threading.Event()
 
     def reads() -> None:
-        for read in (opened, content, text, unpacked):
+        for read in (opened, content, unpacked):
             with pytest.raises(NotReadableError):
                 read(path)
         ended.set()

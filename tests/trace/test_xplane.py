@@ -287,14 +287,14 @@ def planed(name: str, **lines: Iterable[tuple[str, int, int, Any]]) -> tuple[Spa
 
 def test_iterations_become_the_zeroth() -> None:
     space, plane = planed("/host:CPU", tf_Compute=[("ExecutorState::Process", 0, 1, {"id": 4, "iter_num": 3})])
-    repair.zero_iter_num(space.proto)
+    repair.repair(space.proto)
     assert told(plane) == [("ExecutorState::Process", {"id": 4, "iter_num": 0})]
 
 
 def test_calls_of_kerass_train_function_become_steps() -> None:
     calls: list[Any] = [("multi_step_on_iterator", at, 5, {}) for at in (0, 10)]
     space, plane = planed("/host:CPU", python=[*calls, ("other", 20, 1, {})])
-    assert repair.mark_steps(space.proto) == 2
+    repair.repair(space.proto)
     assert told(plane) == [*(("train", {"_r": 1, "step_num": number}) for number in (0, 1)), ("other", {})]
     marked: tuple[str, dict[str, int]] = ("train", {"_r": 1, "step_num": 7})  # which is left alone
     space, plane = planed("/host:CPU", python=[(marked[0], 0, 9, marked[1]), calls[0]])
@@ -306,12 +306,12 @@ def test_copies_get_the_names_and_sizes_that_xprof_reads() -> None:
     sized = {"memcpy_details": Ref("kind_src:pinned size:64 dest:0")}
     copies = [("MemcpyH2D", 0, 1, sized), ("Memset", 2, 1, {"memcpy_details": "dest:0"})]
     space, plane = planed("/device:GPU:0", Stream=copies)
-    repair.rename_copies(space.proto)
+    repair.repair(space.proto)
     details = ("MemcpyHToD", "num_bytes:64"), ("Memset", "dest:0")
     assert told(plane) == [(name, {"memcpy_details": one}) for name, one in details]
     space, plane = planed("/device:GPU:0", Stream=copies[:1])
     plane.proto.lines[0].events[0].stats[0].ref_value = 2**64 - 1  # a reference to nothing
-    repair.rename_copies(space.proto)
+    repair.repair(space.proto)
     assert told(plane)[0][1] == {"memcpy_details": 2**64 - 1}
 
 

@@ -38,12 +38,13 @@ from tfdoctor.recording.typed import read
 from tfdoctor.report import terminal
 from tfdoctor.report.findings import BY_TRIAL
 from tfdoctor.report.formats import render
-from tfdoctor.report.trial_words import MINUS, against_itself, saved
+from tfdoctor.report.trial_words import against_itself, saved
 from tfdoctor.rulebook.config import FailOn
 from tfdoctor.rules import all_rules
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms import student_t
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.humanize import MINUS
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Part
 from tfdoctor.terms.verdict import *
 from tfdoctor.trial import clock as clocks
@@ -61,12 +62,11 @@ from tfdoctor.trial.program import (
     texts_of,
 )
 from tfdoctor.trial.rounds import AROUND, Runs
-from tfdoctor.trial.running import LEASH, Runner
+from tfdoctor.trial.running import LEASH, EnergyCounters, Runner, TrialRun
 from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow, rivals
 from tfdoctor.trial.statistics import FEWEST_ROUNDS, Round
 from tfdoctor.trial.taking_out import LEAST_STEPS, Length
 from tfdoctor.trial.times import Loop, Timing, TrainedState, TrialTimes, aligned, times_of
 from tfdoctor.trial.training import compare
 from tfdoctor.trial.trial import with_measured
-from tfdoctor.trial.trial_run import EnergyCounters, TrialRun
 from tfdoctor.trial.turns import TurningRun, take_turns

@@ -8,10 +8,9 @@ from tfdoctor.diagnosis.trials import Measured, Trial, Trials
 from tfdoctor.trial import trial
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.program import Variant
-from tfdoctor.trial.running import Runner
+from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.schedule import Pairs
 from tfdoctor.trial.times import Loop, TrainedState, times_of
-from tfdoctor.trial.trial_run import TrialRun
 
 Tick = Callable[[float], object]  # Lets time pass
 

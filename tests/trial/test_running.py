@@ -22,7 +22,8 @@ for name, text in zip(("a", "b"), sys.argv[1:]):
 def ran(folder: Path, *words: str, **environment: str) -> TrialRun:
     """Run a program of Python once, without TensorFlow."""
     program = RecordedProgram((sys.executable, "-S", "-c", *words), folder, Kind.COMMAND)
-    with Runner.of(program, layer=False) as stage:
+    with tempfile.TemporaryDirectory() as trial:
+        stage = Runner(program, Path(trial), layer=False)
         return stage.runs([Variant("a", environment=environment)], Enough())[0]
 
 

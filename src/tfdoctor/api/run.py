@@ -14,7 +14,7 @@ from tfdoctor.capture.agent.process.stack import user_line
 from tfdoctor.capture.progress import sentence
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
-from tfdoctor.report.formats import FORMATS, is_streamed
+from tfdoctor.report.formats import FORMATS, PRINTED
 from tfdoctor.terms.errors import CaptureError, NotEmptyError, TfdoctorError
 from tfdoctor.terms.text import harmless
 
@@ -77,7 +77,7 @@ class Results:
 
         diagnosis = self.diagnosis
         names = [formats] if isinstance(formats, str) else [*formats]
-        files = [name for name in FORMATS if not is_streamed(name)]
+        files = [name for name in FORMATS if name not in PRINTED]
         if unknown := [name for name in names if name not in files]:
             raise CaptureError(f"Unknown report format {unknown[0]!r}: use {', '.join(files)}.")
         return write(diagnosis, Path(out or self.path or ""), [*dict.fromkeys(names)])

@@ -58,7 +58,7 @@ def fleet(given: FleetOptions) -> int:
         pages=given.reports,
         scheduler=given.on,
         workers=given.workers or THIS_MACHINE,
-        local=not UPLOADS.has(out),
+        local=UPLOADS.shown(out) == str(out),
     )
     with line("looking for recordings …", sys.stderr):
         recordings, empty = found(given.where)

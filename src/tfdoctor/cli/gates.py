@@ -9,7 +9,6 @@ import typer
 from tfdoctor.cli.options import FOUND, UNDECIDED, GateOptions
 from tfdoctor.cli.streams import say
 from tfdoctor.compare import baseline as baselines
-from tfdoctor.compare.baseline import Baseline
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.rulebook.config import Budget, BudgetLimit, Config, FailOn
 from tfdoctor.terms.record import Record
@@ -21,7 +20,7 @@ class Gates(Record):
 
     fail_on: FailOn | None
     budget: Budget
-    baseline: tuple[Baseline, str] | None  # with the name of its file
+    baseline: tuple[baselines.Baseline, str] | None  # with the name of its file
     target: Path | None
     program: str = ""
 

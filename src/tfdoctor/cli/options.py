@@ -104,17 +104,12 @@ def _is_group(hint: object) -> bool:
     return isinstance(hint, type) and issubclass(hint, Group)
 
 
-def rule_names() -> list[str]:
-    """Return the names of the built-in rules, without importing them: a shell waits for the answer."""
-    return list(built_in_pages())
-
-
 def rules_and_topics() -> list[str]:
     """Return what a list of rules may contain: names, topics and ALL."""
     from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.rulebook.config import ALL  # noqa: PLC0415 - same
 
-    return [*rule_names(), *Topic, ALL]
+    return [*built_in_pages(), *Topic, ALL]
 
 
 def list_of(known: Callable[[], Iterable[str]]) -> dict[str, Any]:
@@ -139,7 +134,7 @@ def share(name: str) -> dict[str, Any]:
 
 
 # What options take.
-RULES, RULE_NAMES = list_of(rules_and_topics), list_of(rule_names)
+RULES, RULE_NAMES = list_of(rules_and_topics), list_of(built_in_pages)
 TIME: dict[str, Any] = {"metavar": "TIME", "parser": values.parse_seconds}
 FILE: dict[str, Any] = {"metavar": "FILE", "parser": values.parse_file}
 OWN_FILE: dict[str, Any] = {"metavar": "FILE", "parser": values.parse_own}

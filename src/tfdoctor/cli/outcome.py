@@ -23,10 +23,8 @@ from tfdoctor.facts.savings.given import EnergyPrices, Price
 from tfdoctor.recording import Recording
 from tfdoctor.remote.fetching import shown
 from tfdoctor.remote.uploads import UPLOADS
-from tfdoctor.report import terminal
-from tfdoctor.report.files import write as write_files
-from tfdoctor.report.files import write_texts
-from tfdoctor.report.formats import COMMANDS, is_streamed, prepare, render
+from tfdoctor.report import files, terminal
+from tfdoctor.report.formats import COMMANDS, PRINTED, prepare, render
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.scrub import Secrets, scrub
 from tfdoctor.terms.progress_line import late_line
@@ -54,8 +52,8 @@ class Output(Record):
         Formats that are no files go to the standard output, even if quiet.
         """
         diagnosis = replace(diagnosis, link=self.link or diagnosis.link)
-        written = write_files(diagnosis, folder, self.formats, prefix)
-        printed = [*filter(is_streamed, self.formats)]
+        written = files.write(diagnosis, folder, self.formats, prefix)
+        printed = [name for name in self.formats if name in PRINTED]
         for name in printed:
             show = draw if name == COMMANDS else typer.echo
             show(render(name, diagnosis).removesuffix("\n"))
@@ -124,7 +122,7 @@ def untried(recording: Recording, title: str, rules: Rulebook) -> Diagnosis:
 def tell(report: Record, rendering: ModuleType, formats: Iterable[str], out: Path | None, *, show: bool) -> None:
     """Write a comparison or a history in these formats, by its module of ``report``, and show it."""
     texts = {f"{rendering.STEM}.{one}": rendering.render(one, report) for one in formats}
-    written = write_texts(out or Path(), texts) if texts else ()
+    written = files.write_texts(out or Path(), texts) if texts else ()
     draw(terminal.capture(rendering.sections, report).rstrip("\n"))
     tell_files(written, show=show)
 

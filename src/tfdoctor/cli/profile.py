@@ -16,8 +16,8 @@ from tfdoctor.cli.options import INTERRUPTED, GateOptions, SavingOptions, book
 from tfdoctor.cli.profile_parser import COMMAND
 from tfdoctor.cli.streams import say
 from tfdoctor.cli.values import parse_formats
-from tfdoctor.recording import Recording
-from tfdoctor.recording.files import MANIFEST
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.recording import MANIFEST, Recording
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.rulebook.config import Config
 from tfdoctor.stored.files import is_report
@@ -27,7 +27,6 @@ from tfdoctor.terms.options import TRIAL_MINUTES
 from tfdoctor.terms.progress_line import line
 
 if TYPE_CHECKING:
-    from tfdoctor.diagnosis import Diagnosis
     from tfdoctor.rulebook.book import Rulebook
 
 # The options that say what to trace.
@@ -116,7 +115,7 @@ def _report(
     return code
 
 
-def next_steps(diagnosis: "Diagnosis", folder: Path) -> str:
+def next_steps(diagnosis: Diagnosis, folder: Path) -> str:
     """Return how to apply the changes that are edits, and how to measure them; "" where there is none."""
     ready = sum(any(not edit.missing for edit in result.edits) for result in diagnosis.results)
     if not ready:

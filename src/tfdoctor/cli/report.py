@@ -6,7 +6,6 @@ With ``--patch``, the changes that tfdoctor can apply by itself are written too,
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,6 +15,7 @@ from tfdoctor.cli.options import book
 from tfdoctor.cli.streams import say
 from tfdoctor.cli.values import must_be_files, parse_formats, parse_link
 from tfdoctor.compare.baseline import program_of, program_of_report
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
 from tfdoctor.remote.fetching import is_copy
 from tfdoctor.rulebook.config import Config
@@ -26,14 +26,11 @@ from tfdoctor.terms.replacement import content_to_replace, replace_file, writing
 from tfdoctor.terms.verdict import Finding
 from tfdoctor.trace.xprof import Asked
 
-if TYPE_CHECKING:
-    from tfdoctor.diagnosis import Diagnosis
-
 PATCHES = (b"--- ", b"diff --git ")  # Start of a file that may be overwritten
 ANOTHER = "choose another file for the patch"
 
 
-Read = tuple["Diagnosis", Recording | None, Gates, Path, str]  # with the folder of its reports, and their prefix
+Read = tuple[Diagnosis, Recording | None, Gates, Path, str]  # with the folder of its reports, and their prefix
 
 
 def report(given: ReportOptions) -> int:
@@ -90,7 +87,7 @@ def _again(path: Path, given: ReportOptions, chosen: Config) -> Read:
     return demands.applied(diagnosis), None, demands, given.out or path.parent, prefix
 
 
-def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
+def write_patch(diagnosis: Diagnosis, patch: bytes, target: str) -> None:
     """Write the patch of a diagnosis to a file, or to stdout for "-"; list the changes that it lacks, with reasons.
 
     A patch without changes is not written: a file that exists stays as it is, and a message says so.

@@ -14,7 +14,6 @@ from tfdoctor.cli import outcome
 from tfdoctor.cli.commands import TryOptions
 from tfdoctor.cli.gates import exit_code, gates
 from tfdoctor.cli.options import GateOptions, book
-from tfdoctor.cli.outcome import Output
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.profile_parser import RECORDING
 from tfdoctor.cli.report import check_target, not_written, write_file
@@ -25,10 +24,10 @@ from tfdoctor.recording import Recording
 from tfdoctor.report.trials import no_savings
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import CaptureError, InputError, OutputError
+from tfdoctor.terms.record import common
 from tfdoctor.terms.replacement import writing
 from tfdoctor.trial import layer, of_recording, stored
 from tfdoctor.trial.diffs import kept_diff
-from tfdoctor.trial.of_recording import Request, Tried
 
 UNASKED = (
     "Nothing was run, because the writes of the runs cannot be thrown away{} and there is no terminal to ask at: "
@@ -39,7 +38,7 @@ UNASKED = (
 def try_(given: TryOptions) -> int:
     """Run the program with the changes and without, report what each saves, and return the exit code."""
     formats, chosen = parse_formats(given.formats, show=given.show), given.rules.settings()
-    output = Output(formats, scrubbed=given.scrub, show=given.show)
+    output = outcome.Output(formats, scrubbed=given.scrub, show=given.show)
     applied, demands = book(chosen), gates(GateOptions(), chosen)
     if given.keep is not None:
         check_target(str(given.keep))
@@ -71,7 +70,7 @@ def try_(given: TryOptions) -> int:
     return of_recording.exit_code(diagnosis, given.fail_on_promise) or exit_code(diagnosis, fail_on=None)
 
 
-def _request(given: TryOptions) -> Request:
+def _request(given: TryOptions) -> of_recording.Request:
     only = comma_separated(given.only or "")
     if given.only is not None and not only:
         raise typer.BadParameter("--only needs the name of a rule")
@@ -86,21 +85,12 @@ def _request(given: TryOptions) -> Request:
         if not typer.confirm("Run it?", err=True):
             raise InputError("Nothing was run.")
 
-    return Request(
-        only=tuple(only),
-        patches=tuple(given.patch or ()),
-        environment=tuple(given.env or ()),
-        settings=given.usual_settings,
-        parts=given.without_parts,
-        minutes=given.minutes,
-        keep_model_changes=given.keep_model_changes,
-        layer=given.layer,
-        consent=consent,
-        say=say,
-    )
+    tried = {"only": tuple(only), "patches": tuple(given.patch or ()), "environment": tuple(given.env or ())}
+    asked = {"settings": given.usual_settings, "parts": given.without_parts}
+    return common(of_recording.Request, given, **tried, **asked, consent=consent, say=say)
 
 
-def _recording(given: TryOptions, request: Request, applied: Rulebook) -> Recording:
+def _recording(given: TryOptions, request: of_recording.Request, applied: Rulebook) -> Recording:
     """Return the recording that was named, or a new one of a program, unless that could not be tried afterwards."""
     if RECORDING in given.ctx.meta:
         path, *words = given.command or []
@@ -124,7 +114,7 @@ def _recording(given: TryOptions, request: Request, applied: Rulebook) -> Record
     return ended.recording
 
 
-def _store(tried: Tried, recording: Recording) -> None:
+def _store(tried: of_recording.Tried, recording: Recording) -> None:
     if not stored.keep(tried.diagnosis.trials, recording):
         say(
             f"this trial has no figure, so {stored.FILE} in the recording keeps those of an earlier trial, "
@@ -132,7 +122,7 @@ def _store(tried: Tried, recording: Recording) -> None:
         )
 
 
-def _keep(target: Path | None, tried: Tried, recording: Recording) -> None:
+def _keep(target: Path | None, tried: of_recording.Tried, recording: Recording) -> None:
     if target is None:
         return
     diff, folder, left_out = kept_diff(tried.kept, tried.before, recording)

@@ -11,7 +11,7 @@ import typer
 from tfdoctor.cli.streams import say
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.remote.uploads import UPLOADS
-from tfdoctor.report.formats import FORMATS, is_streamed
+from tfdoctor.report.formats import FORMATS, PRINTED
 
 SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
 BYTES = {"": 1, "b": 1} | {
@@ -121,7 +121,7 @@ def parse_path(text: str, *, alone: bool = False) -> Path:
     from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - same
 
     with line(f"fetching {text} …", sys.stderr):
-        return fetching.fetched_file(text) if alone else fetching.fetched(text)
+        return fetching.fetched(text, alone=alone)
 
 
 def parse_file(text: str) -> Path:
@@ -173,7 +173,7 @@ def _known(names: Sequence[str], known: Sequence[str]) -> list[str]:
 
 def must_be_files(formats: Sequence[str], out: Path | None) -> None:
     """Refuse a folder for reports that are all printed; say how to keep them."""
-    if out and all(map(is_streamed, formats)):
+    if out and PRINTED.issuperset(formats):
         raise typer.BadParameter(
             f"{' and '.join(formats)} {'is' if len(formats) == 1 else 'are'} printed, so there is no file for a "
             "folder: leave --out out, and write > FILE",

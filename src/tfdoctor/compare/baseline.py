@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from tfdoctor import __version__
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.gates import BaselineUse, KnownFinding
-from tfdoctor.recording import Recording, manifest
-from tfdoctor.recording.typed import Misfit
-from tfdoctor.recording.typed import read as read_typed
+from tfdoctor.diagnosis import BaselineUse, Diagnosis, KnownFinding
+from tfdoctor.recording import Recording, manifest, typed
 from tfdoctor.stored.files import COMPRESSED, of_text, open_report
 from tfdoctor.stored.report import finished
 from tfdoctor.terms import text
@@ -105,8 +102,8 @@ def fitting(kind: type[T], content: object, path: Path, repair: str) -> T:
     """
     faults: list[str] = []
     try:
-        found = read_typed(kind, content, faults)
-    except Misfit:
+        found = typed.read(kind, content, faults)
+    except typed.Misfit:
         raise InputError(f"{path} is damaged: {repair}.") from None
     if faults:
         raise InputError(f"{path} is damaged ({faults[0].lstrip('.')}): {repair}.")

@@ -7,16 +7,12 @@ is measured once, such as the memory, has no interval.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, Measured95
-from tfdoctor.diagnosis.step import StepRow
-from tfdoctor.diagnosis.work import RunAccount
+from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, Measured95, RunAccount, StepRow
 from tfdoctor.edits.source import within_repository
 from tfdoctor.rulebook.config import Budget
 from tfdoctor.stored.report import finished
@@ -174,28 +170,24 @@ def _of_run(
 
 
 # What each budget is about, in the unit of its limit.
-FIGURES: Mapping[str, Callable[[Diagnosis], Measured95]] = MappingProxyType(
-    {
-        "step-ms": _step,
-        "input-wait": _input_wait,
-        "examples-per-second": _examples,
-        "matrix-unit": lambda diagnosis: _recorded(diagnosis, "matrix_unit"),
-        "roofline": _roofline,
-        # Of the accelerator that uses most, or of the host where it computes.
-        "memory-gb": lambda diagnosis: _recorded(
-            diagnosis, "host_bytes" if diagnosis.subject.device is DeviceKind.CPU else "device_bytes"
-        ),
-        "run-s": _of_run(
-            lambda run: run.total_ms - run.of(Phase.PROFILER) if run.finished else None,
-            "the end of the run was not recorded",
-        ),
-        "run-start-s": _of_run(lambda run: run.of(Phase.START, Phase.IMPORTS)),
-        "run-preparation-s": _of_run(lambda run: run.of(Phase.PREPARING)),
-        "epoch-boundary-s": _of_run(
-            lambda run: run.of(Phase.BOUNDARIES) / run.epochs if run.epochs else None, "the run has no epochs"
-        ),
-        "memory-peak-gb": _of_run(
-            lambda run: run.peak_bytes, "the memory of the run was not recorded", whole=False
-        ),
-    }
-)
+FIGURES: Mapping[str, Callable[[Diagnosis], Measured95]] = {
+    "step-ms": _step,
+    "input-wait": _input_wait,
+    "examples-per-second": _examples,
+    "matrix-unit": lambda diagnosis: _recorded(diagnosis, "matrix_unit"),
+    "roofline": _roofline,
+    # Of the accelerator that uses most, or of the host where it computes.
+    "memory-gb": lambda diagnosis: _recorded(
+        diagnosis, "host_bytes" if diagnosis.subject.device is DeviceKind.CPU else "device_bytes"
+    ),
+    "run-s": _of_run(
+        lambda run: run.total_ms - run.of(Phase.PROFILER) if run.finished else None,
+        "the end of the run was not recorded",
+    ),
+    "run-start-s": _of_run(lambda run: run.of(Phase.START, Phase.IMPORTS)),
+    "run-preparation-s": _of_run(lambda run: run.of(Phase.PREPARING)),
+    "epoch-boundary-s": _of_run(
+        lambda run: run.of(Phase.BOUNDARIES) / run.epochs if run.epochs else None, "the run has no epochs"
+    ),
+    "memory-peak-gb": _of_run(lambda run: run.peak_bytes, "the memory of the run was not recorded", whole=False),
+}

@@ -1,5 +1,6 @@
 """From two runs, or several of each, to their comparison."""
 
+# ruff: noqa: F403, F405 - one import of what a comparison is made of
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,19 +10,8 @@ from tfdoctor import __version__
 from tfdoctor.compare.differences import carried, changes, movers, part_changes, run_change, step_by_parts
 from tfdoctor.compare.reports import Widening, mismatches, step_of, widening
 from tfdoctor.compare.step_times import FEWEST, LONG_STEPS, ComparedSteps, Interval, change
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.comparison import (
-    WIDEST,
-    ChangeOfStep,
-    Direction,
-    PartChange,
-    RegressionGate,
-    RunComparison,
-    RunSide,
-    StepFigure,
-    Undecided,
-)
-from tfdoctor.diagnosis.step import untraced_beside
+from tfdoctor.diagnosis import Diagnosis, untraced_beside
+from tfdoctor.diagnosis.comparison import *
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.record import common
 

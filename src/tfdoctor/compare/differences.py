@@ -4,6 +4,7 @@ Findings are matched by rule and file, because lines and sentences change with t
 one place in both runs, whatever its name is, and so is a line with the same text in a file that was renamed.
 """
 
+# ruff: noqa: F403, F405 - one import of what a comparison is made of
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,27 +14,9 @@ from typing import get_args
 import numpy as np
 
 from tfdoctor.compare.reports import Widening, step_of
-from tfdoctor.compare.step_times import (
-    Floats,
-    Interval,
-    bootstrap_error,
-    quartile_spread,
-    spread_of_runs,
-    stretches,
-)
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.comparison import (
-    AmountKind,
-    ChangeOfRun,
-    FindingChange,
-    FindingState,
-    Mover,
-    MoverKind,
-    PartChange,
-    PhaseChange,
-)
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.step import PARTS
+from tfdoctor.compare.step_times import *
+from tfdoctor.diagnosis import PARTS, Diagnosis, Result
+from tfdoctor.diagnosis.comparison import *
 from tfdoctor.recording.manifest import program_of
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase

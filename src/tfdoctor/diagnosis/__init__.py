@@ -17,19 +17,7 @@ from tfdoctor.diagnosis.savings import *
 from tfdoctor.diagnosis.step import *
 from tfdoctor.diagnosis.trials import *
 from tfdoctor.diagnosis.work import *
-from tfdoctor.terms.json_form import (
-    Amount,
-    Count,
-    Moment,
-    Ms,
-    Number,
-    Signed,
-    Sometimes,
-    Text,
-    WebAddress,
-    form,
-    pairs,
-)  # fmt: skip
+from tfdoctor.terms.json_form import *
 from tfdoctor.terms.kinds import DeviceKind, TrustLevel
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import MeasureForm

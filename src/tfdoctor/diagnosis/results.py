@@ -1,9 +1,9 @@
 """A rule with its outcome, its savings and its edits."""
 
+# ruff: noqa: F403, F405 - one import of what rules say
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import defstruct
@@ -14,22 +14,7 @@ from tfdoctor.diagnosis.savings import EnergySaving, RunSaving, Saving, Takes
 from tfdoctor.diagnosis.trials import Measured
 from tfdoctor.terms.json_form import Sometimes, columns, row_form
 from tfdoctor.terms.record import Record, common
-from tfdoctor.terms.verdict import (
-    Edit,
-    Effect,
-    Errored,
-    Evidence,
-    Finding,
-    Healthy,
-    NotApplicable,
-    Outcome,
-    Place,
-    PlaceKind,
-    Remark,
-    Remedy,
-    Severity,
-    SeverityWord,
-)  # fmt: skip
+from tfdoctor.terms.verdict import *
 
 
 class Computed(Record, kw_only=True):
@@ -90,9 +75,8 @@ class OutcomeWord(StrEnum):
     ERRORED = "errored"
 
 
-OUTCOMES: Mapping[OutcomeWord, type[Outcome]] = MappingProxyType(
-    dict(zip(OutcomeWord, (Finding, Remark, Healthy, NotApplicable, Errored), strict=True))
-)
+_kinds = (Finding, Remark, Healthy, NotApplicable, Errored)
+OUTCOMES: Mapping[OutcomeWord, type[Outcome]] = dict(zip(OutcomeWord, _kinds, strict=True))
 # Fields of an outcome that stand beside the result's own; savings are computed from the others.
 SHOWN = ("summary", "evidence", "remedies")
 UNSAID = "the report does not say why"  # Of an edit that is in no patch, in reports of version 0.1.0

@@ -96,6 +96,8 @@ class Rule(Record):
         folder, _, name = module.__name__.rpartition(".")
         topic = getattr(module, "TOPIC", None) or getattr(importlib.import_module(folder), "TOPIC", None)
         doc = RuleDoc.parse(module.__doc__ or docstring(module))
+        edit = f"{module.__name__}.edit"
+        has_edit = hasattr(module, "__path__") and find_spec(edit) is not None
         wanted = [kind for part in (module.check, *preconditions) for kind in needs(part).values()]
         return cls(
             name=name.replace("_", "-"),
@@ -109,7 +111,7 @@ class Rule(Record):
             preconditions=preconditions,
             limits=module.Limits() if hasattr(module, "Limits") else None,
             general=getattr(module, "GENERAL", False),
-            edit_modules=_edit_modules(module),
+            edit_modules=(edit,) if has_edit else (),
             by_hand=getattr(module, "BY_HAND", doc.by_hand) or NO_EDIT,
         )
 
@@ -170,10 +172,3 @@ class Rule(Record):
         for name in reversed(self.edit_modules):  # its own take precedence
             made |= importlib.import_module(name).EDITS
         return made
-
-
-def _edit_modules(module: ModuleType) -> tuple[str, ...]:
-    """Return the name of ``edit.py`` in a rule's package; () where there is none."""
-    name = f"{module.__name__}.edit"
-    found = hasattr(module, "__path__") and find_spec(name) is not None
-    return (name,) if found else ()

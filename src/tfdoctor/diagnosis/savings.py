@@ -14,11 +14,16 @@ from tfdoctor.terms.run_time import CounterPower
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 
-class Saving(Record, kw_only=True):
-    """The saving of a change, computed by the step model."""
+class Takes(Record):
+    """The time that a general finding names; what a change saves of it is unknown."""
 
     ms_per_step: Ms
     share: Share
+
+
+class Saving(Takes, kw_only=True):
+    """The saving of a change, computed by the step model."""
+
     bound: Bound
     how: str
     after: tuple[str, ...] = ()  # rules to fix first; before that it saves little or nothing
@@ -57,18 +62,9 @@ class RunTogether(Record, kw_only=True):
     extrapolated_share: Number | None = None
 
 
-class Takes(Record):
-    """The time that a general finding names; what a change saves of it is unknown."""
-
-    ms_per_step: Ms
-    share: Share
-
-
-class Together(Record, kw_only=True):
+class Together(Takes, kw_only=True):
     """The saving of all changes combined."""
 
-    ms_per_step: Ms
-    share: Share
     rules: tuple[str, ...]
     after_ms: Parts = field(default_factory=dict)  # the parts of the step with them
     bound: Bound = Bound.EXPECTED  # AT_MOST when one of them is

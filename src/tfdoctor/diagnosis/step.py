@@ -1,5 +1,6 @@
 """The training step: its time, its parts, what explains each, and what ran when in it."""
 
+# ruff: noqa: F403, F405 - one import of the forms of values
 from collections.abc import Mapping
 from enum import StrEnum
 from math import isfinite, isnan
@@ -8,18 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import defstruct
 from msgspec.structs import asdict
 
-from tfdoctor.terms.json_form import (
-    Count,
-    Json,
-    Ms,
-    Positive,
-    Signed,
-    Start,
-    Time,
-    as_json,
-    converted,
-    form,
-)  # fmt: skip
+from tfdoctor.terms.json_form import *
 from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.run_time import SlowStepsSummary

@@ -22,10 +22,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Result, RunSaving, RunTogether, Saving, Together
 from tfdoctor.diagnosis.fleet_report import Failure, FleetFinding, FleetRun
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.fleet.places import ExaminedRecording, RecordingJob, title
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.recording.folders import RUN
@@ -41,8 +39,7 @@ from tfdoctor.scrub import Secrets, scrub, users_in, users_of_path
 from tfdoctor.stored.files import is_report, open_report
 from tfdoctor.terms.errors import ConfigError, InputError
 from tfdoctor.terms.files import opened
-from tfdoctor.terms.humanize import milliseconds, quantity
-from tfdoctor.terms.humanize import place as shown_place
+from tfdoctor.terms.humanize import milliseconds, place, quantity
 from tfdoctor.terms.json_form import number
 from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.terms.units import nbytes
@@ -130,9 +127,9 @@ def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
     Raises:
         MemoryError: the recording needs more memory than this process may have.
     """
-    place, whole = job.found.place, hashlib.sha256()  # of the names and the contents of the files
+    where, whole = job.found.place, hashlib.sha256()  # of the names and the contents of the files
     try:
-        at = fetched_files(place, job.found.files, scratch) if is_url(place) else Path(place)
+        at = fetched_files(where, job.found.files, scratch) if is_url(where) else Path(where)
         for name in sorted(job.found.files):
             with opened(at / name if name else at.resolve()) as file:
                 whole.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
@@ -144,7 +141,7 @@ def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
     try:
         return _diagnosed(job, at, digest)
     except InputError as error:
-        return job.failed(Failure.UNREADABLE, str(error).replace(str(at), place), digest)
+        return job.failed(Failure.UNREADABLE, str(error).replace(str(at), where), digest)
 
 
 def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
@@ -238,7 +235,7 @@ def _finding(result: Result, finding: Finding) -> FleetFinding:
         share=number(saving.share) if saving else None,
         bound=_bound(result.run or saving),
         summary=finding.summary,
-        at=shown_place(result.place),
+        at=place(result.place),
         run_share=number(result.run.share) if result.run else None,
     )
 

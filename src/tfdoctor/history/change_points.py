@@ -11,12 +11,10 @@ way. Ranks and medians make one slow run count as one run, however slow it was.
 
 from collections.abc import Mapping
 from itertools import pairwise
-from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from tfdoctor.compare.step_times import Floats
 
 # Share of shuffled series in which each of the two comparisons exceeds its limit: together two in a hundred at
 # most.
@@ -24,20 +22,16 @@ FALSE_ALARMS = 0.01
 
 # The largest statistic of a place that a share FALSE_ALARMS of shuffled series exceeds, by the number of runs: of
 # 100,000 series (24,000 from 150 runs on). With fewer than 10 runs no order of them is rare enough.
-DIVIDED: Mapping[int, float] = MappingProxyType(
-    {
-        10: 2.559, 11: 2.646, 12: 2.718, 13: 2.778, 14: 2.829, 15: 2.873, 16: 2.889, 18: 2.944, 20: 2.97, 25: 3.055,
-        30: 3.124, 40: 3.213, 50: 3.25, 75: 3.352, 100: 3.421, 150: 3.473, 200: 3.525, 300: 3.594, 500: 3.623,
-    }
-)  # fmt: skip
+DIVIDED: Mapping[int, float] = {
+    10: 2.559, 11: 2.646, 12: 2.718, 13: 2.778, 14: 2.829, 15: 2.873, 16: 2.889, 18: 2.944, 20: 2.97, 25: 3.055,
+    30: 3.124, 40: 3.213, 50: 3.25, 75: 3.352, 100: 3.421, 150: 3.473, 200: 3.525, 300: 3.594, 500: 3.623,
+}  # fmt: skip
 
 # The same of two places: of 100,000 series (20,000 from 75 runs on, 4,000 from 300).
-BETWEEN: Mapping[int, float] = MappingProxyType(
-    {
-        14: 3.099, 15: 3.126, 16: 3.146, 18: 3.224, 20: 3.319, 25: 3.451, 30: 3.557, 40: 3.687, 50: 3.783, 75: 3.94,
-        100: 4.034, 150: 4.181, 200: 4.216, 300: 4.333, 500: 4.414,
-    }
-)  # fmt: skip
+BETWEEN: Mapping[int, float] = {
+    14: 3.099, 15: 3.126, 16: 3.146, 18: 3.224, 20: 3.319, 25: 3.451, 30: 3.557, 40: 3.687, 50: 3.783, 75: 3.94,
+    100: 4.034, 150: 4.181, 200: 4.216, 300: 4.333, 500: 4.414,
+}  # fmt: skip
 
 FEWEST = min(DIVIDED)  # Runs below which no change of the level can be told from chance
 LEVEL = 3  # Runs that a level has at least: one or two slow runs are no level

@@ -10,6 +10,7 @@ With normal noise, 2.5 % of the runs or fewer are above the interval, and with t
 degrees of freedom 6 %.
 """
 
+# ruff: noqa: F403, F405 - one import of what a history is made of
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,18 +22,7 @@ from tfdoctor import __version__
 from tfdoctor.compare.budgets import state
 from tfdoctor.compare.step_times import LEAST_SPREAD
 from tfdoctor.diagnosis.gates import BudgetState
-from tfdoctor.diagnosis.history_report import (
-    SHORT,
-    Accepted,
-    ChangePoint,
-    FindingHistory,
-    History,
-    HistoryRun,
-    MetricHistory,
-    RegressionCheck,
-    RunMetric,
-    Series,
-)
+from tfdoctor.diagnosis.history_report import *
 from tfdoctor.history import change_points
 from tfdoctor.history.runs import SHOWN, UNTRACED, KeptHistory, ReadRun
 from tfdoctor.terms.humanize import counted

@@ -17,8 +17,7 @@ from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import diagnosed, load, must_differ
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.examination import examined
-from tfdoctor.recording import Recording
-from tfdoctor.recording.files import MANIFEST
+from tfdoctor.recording import MANIFEST, Recording
 from tfdoctor.recording.folders import whole
 from tfdoctor.report import comparison
 from tfdoctor.report.formats import llm, md

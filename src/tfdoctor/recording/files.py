@@ -16,7 +16,7 @@ from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import Misfit, read
 from tfdoctor.recording.worker_log import WORKER_LOG, Worker
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.files import MOST_ROWS_BYTES, NotReadableError, content, opened, text, unpacked
+from tfdoctor.terms.files import MOST_ROWS_BYTES, NotReadableError, content, opened, unpacked
 from tfdoctor.terms.json_form import LONGEST_MS
 from tfdoctor.terms.text import counted, legible
 
@@ -215,7 +215,7 @@ def _told(log: RunLog, manifest: Manifest | None) -> Iterator[tuple[float, float
 def _rows(path: Path, notes: Notes) -> list[str]:
     """Return the lines of a file; none, and a note, of what is no file of a recording."""
     try:
-        return text(path, MOST_ROWS_BYTES).splitlines()
+        return content(path, MOST_ROWS_BYTES).decode("utf-8", errors="replace").splitlines()
     except NotReadableError as error:
         notes.damaged(f"{path.name} was left out: {error.strerror}")
         return []

@@ -6,16 +6,15 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from tfdoctor.recording import folders
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, TRACE, Notes
-from tfdoctor.recording.folders import RUN_FILES, WORKERS
-from tfdoctor.recording.folders import newest as newest_of
 from tfdoctor.recording.worker_log import WORKER_LOG
 from tfdoctor.remote.filesystem import READ, opened
 from tfdoctor.terms.errors import InputError
 
 TRIALS = "trials.json"
 
-OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS, WORKER_LOG, *RUN_FILES))
+OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS, WORKER_LOG, *folders.RUN_FILES))
 FILES = (TRACE, ".json", ".html", ".htm", ".pb", ".gz")  # How the names of files end that are read by themselves
 _COPIES: dict[Path, str] = {}  # The URLs of the copies that this command has made
 
@@ -33,26 +32,18 @@ def shown(message: str) -> str:
     return message
 
 
-def fetched_file(url: str) -> Path:
-    """Return a copy of the file at a URL, in a temporary folder, under its own name.
+def fetched(url: str, *, alone: bool = False) -> Path:
+    """Return a copy of the recording or the file at a URL, in a temporary folder, under its own name.
 
-    Raises:
-        InputError: it cannot be read.
-    """
-    return fetched_files(url, [""], _folder(url))
-
-
-def fetched(url: str) -> Path:
-    """Return a copy of the file or the recording at a URL, in a temporary folder, under its own name.
-
-    Of a folder above several recordings, or of a log directory with several runs, the newest is copied.
+    What is to be a file ``alone`` is taken for one. Of a folder above several recordings, or of a log directory
+    with several runs, the newest is copied.
 
     Raises:
         InputError: it cannot be read, or has no trace.
     """
     place, folder = opened(url), _folder(url)
     # A web server shows a folder as a page, so there a file is known by its name.
-    is_file = (
+    is_file = alone or (
         place.name.endswith(FILES)
         if place.is_web
         else place.attempt(READ, lambda: place.filesystem.isfile(place.path))
@@ -66,9 +57,9 @@ def fetched(url: str) -> Path:
     files = {path.removeprefix(root).lstrip("/"): path for path in found if path.startswith(f"{root}/")}
     for manifest in (file for file in files if PurePosixPath(file).name == MANIFEST):
         place.copied(files[manifest], folder, f"{copy.name}/{manifest}")
-    newest = newest_of(copy, Notes()) if copy.exists() else copy
+    newest = folders.newest(copy, Notes()) if copy.exists() else copy
     names = [file for file in files if (copy / file).is_relative_to(newest)]
-    job, _, worker = root.rpartition(f"/{WORKERS}/")
+    job, _, worker = root.rpartition(f"/{folders.WORKERS}/")
     if job and "/" not in worker:  # its trace lies with those of the other workers
         shared = place.attempt(READ, lambda: place.filesystem.glob(f"{job}/{RUNS}/{worker}{TRACE}"))
         files |= (own := {path.removeprefix(job).lstrip("/"): path for path in shared})

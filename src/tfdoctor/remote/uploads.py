@@ -30,10 +30,6 @@ class Uploads:
         self._urls[folder] = url.rstrip("/")
         return folder
 
-    def has(self, folder: Path) -> bool:
-        """Say whether the files of a folder belong at a URL."""
-        return folder in self._urls
-
     def must_lack(self, file: Path) -> None:
         """Refuse a file that is at its URL already, or whose URL cannot be used: before hours of work, not after.
 

@@ -1,5 +1,6 @@
 """A comparison of two runs in sentences, bars and tables, and its renderings: files, and that of a terminal."""
 
+# ruff: noqa: F403, F405 - one import of what a comparison is made of
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
@@ -7,20 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.diagnosis.comparison import (
-    WIDEST,
-    ChangeOfRun,
-    ChangeOfStep,
-    Direction,
-    FindingState,
-    Mismatch,
-    Mover,
-    PartChange,
-    RegressionGate,
-    RunComparison,
-    StepFigure,
-    Undecided,
-)
+from tfdoctor.diagnosis.comparison import *
 from tfdoctor.report.files import contract, plain
 from tfdoctor.report.formats.md import filled
 from tfdoctor.report.pictures.palette import PART_COLOURS

@@ -30,7 +30,7 @@ def write(diagnosis: Diagnosis, folder: Path, names: Iterable[str], prefix: str 
     failed: list[Exception] = []
     for name in names:
         try:
-            if not formats.is_streamed(name):
+            if name not in formats.PRINTED:
                 texts[f"{prefix}report.{formats.suffix(name)}"] = formats.render(name, diagnosis)
         except Exception as error:  # noqa: BLE001 - it is raised below
             error.add_note(f"The report could not be written as {name}.")

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping
 from difflib import ndiff
 from pathlib import PurePosixPath
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Result, Trial, Trials
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rank import is_lowered
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import Trial, Trials
 from tfdoctor.report.sections import budget_state, budget_told, energy_saved
 from tfdoctor.report.trial_words import against
-from tfdoctor.report.words import each, joined, listed, run_saving, saves, severity_name
+from tfdoctor.report.words import each, joined, listed, run_saving, saves
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import NEAR, counted, location, place
 from tfdoctor.terms.record import Record
@@ -47,7 +45,8 @@ def rules(entry: Entry) -> str:
 
 def severity(entry: Entry) -> str:
     """Return "critical", "warning" or "note"; "" where nothing decides it."""
-    return severity_name(entry.priced.severity or finding(entry.result).severity)
+    decided = entry.priced.severity or finding(entry.result).severity
+    return decided.word if decided else ""
 
 
 def what(result: Result) -> str:

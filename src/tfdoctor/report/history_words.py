@@ -1,20 +1,10 @@
 """The history in words and tables: its headline, what became of each metric, and who accepted what."""
 
+# ruff: noqa: F403, F405 - one import of what a history is made of
 from collections.abc import Iterator
 
 from tfdoctor.diagnosis.gates import BudgetState
-from tfdoctor.diagnosis.history_report import (
-    SHORT,
-    Accepted,
-    FindingHistory,
-    History,
-    HistoryRun,
-    MetricHistory,
-    NamedBaseline,
-    RegressionCheck,
-    RunMetric,
-    Series,
-)
+from tfdoctor.diagnosis.history_report import *
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, percent, quantity, quantity_span

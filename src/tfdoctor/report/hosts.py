@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tfdoctor.diagnosis.hosts import HostRow, Hosts
-from tfdoctor.diagnosis.step import PARTS
+from tfdoctor.diagnosis import PARTS, HostRow, Hosts
 from tfdoctor.report import words
 from tfdoctor.report.tables import Grid, grid
 from tfdoctor.report.words import is_known
@@ -86,6 +85,6 @@ def findings_grid(hosts: Hosts) -> Grid:
         where = f"{', '.join(map(text.name, names[:NAMED]))}{more}"
         if len(names) == len(hosts.rows):
             where = "both hosts" if len(names) == 2 else f"all {len(names)} hosts"  # noqa: PLR2004 - both is two
-        severity, summary = words.severity_name(finding.severity), text.sentence(finding.summary)
+        severity, summary = finding.severity.word if finding.severity else "", text.sentence(finding.summary)
         rows.append([finding.rule, severity, where, summary, words.saves(finding.saving)])
     return grid(("rule", "severity", "hosts", "finding", "saves"), rows)

@@ -3,16 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Result, RunAccount, RunTogether
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rank import with_measured_bounds
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import RunTogether
-from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.report import hosts, sections, sentences, trials, words
 from tfdoctor.report.run import RunSection, section
 from tfdoctor.report.sentences import ALIKE, is_mixed, is_of_steps, steps_matter, unexplained, whole_run
-from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_duration, about_ms, counted, duration, factor, share
 from tfdoctor.terms.record import Record
@@ -84,7 +80,7 @@ def _of_run(run: RunAccount, diagnosis: Diagnosis, findings: Sequence[Result]) -
     saved, after = together.ms, run.total_ms - together.ms
     made = sum(entry.in_run_sum for entry in diagnosis.entries)
     named = counted(made or len(together.rules), "change").capitalize()
-    known = is_known(together.extrapolated_share) and run.for_epochs
+    known = words.is_known(together.extrapolated_share) and run.for_epochs
     epochs, longer = counted(run.for_epochs or 0, "epoch"), share(together.extrapolated_share)
     counts, bound = _counted(run, together, findings), together.bound is Bound.AT_MOST
     if together.share < LITTLE:
@@ -160,7 +156,7 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
     checked = ", ".join(f"{counted(number, 'rule')} {state}" for number, state in amounts if number)
     if not healthy:
         return f"The health of the run is unknown: {checked or 'no rule was applied'}."
-    if not is_known(diagnosis.steps.median_ms) and not run:
+    if not words.is_known(diagnosis.steps.median_ms) and not run:
         return f"The speed of the run is unknown: {checked}."
     # Rules about steps say nothing of a run that has few of them.
     if unchecked > healthy and not unexplained(diagnosis) and not (run and not steps_matter(run)):

@@ -8,14 +8,13 @@ from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from typing import ClassVar
 
-from tfdoctor.diagnosis.work import ImportedPackage, PhaseRow, RunAccount
+from tfdoctor.diagnosis import ImportedPackage, LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
 from tfdoctor.report import words
 from tfdoctor.report.words import is_known, joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, quantity, share, with_noun
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
 from tfdoctor.terms.units import nbytes
 
 # Of each phase: what it is in a sentence, "30 s (73 %) are <...>"; its colour, as those of the parts of a step

@@ -1,29 +1,15 @@
 """What the parts of a report say beside its findings: budgets, profile, energy, hosts, and the run itself."""
 
+# ruff: noqa: F403, F405 - one import of how numbers become text
 import shlex
 from collections.abc import Iterable, Iterator
 
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, LimitSet
+from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, LargePlace, LimitSet, ProfileRow
 from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
-from tfdoctor.diagnosis.work import LargePlace, ProfileRow
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.words import PART_LABELS, at_most, joined
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import (
-    UNKNOWN,
-    counted,
-    dollars,
-    duration,
-    energy,
-    location,
-    milliseconds,
-    percent,
-    quantity,
-    quantity_span,
-    share,
-    with_noun,
-)
+from tfdoctor.terms.humanize import *
 from tfdoctor.terms.kinds import DeviceKind, EnergySource
 from tfdoctor.terms.units import Quantity, grams_co2, watts
 from tfdoctor.terms.verdict import Stage

@@ -3,9 +3,7 @@
 import signal
 from collections.abc import Iterator
 
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.step import Account, AccountState, StepsSummary
-from tfdoctor.diagnosis.work import RunAccount
+from tfdoctor.diagnosis import Account, AccountState, Diagnosis, RunAccount, StepsSummary
 from tfdoctor.report import words
 from tfdoctor.report.run import amount, cause_unknown, long_steps, noun, times
 from tfdoctor.report.words import FEW, PART_WORDS, is_known

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnosis.step import StepRow
-from tfdoctor.diagnosis.work import OperationRow, PipelineStage
+from tfdoctor.diagnosis import OperationRow, PipelineStage, StepRow
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import cell, milliseconds, number

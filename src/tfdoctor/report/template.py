@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from tfdoctor.report import findings, hosts, run, sections, sentences, tables, trial_words, trials, words
 from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
-from tfdoctor.report.pictures.timeline import caption, lanes, ticks
+from tfdoctor.report.pictures.step_bars import caption, lanes, ticks
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, place, quantity
 from tfdoctor.terms.text import block, name, prose, sentence, unbroken
 

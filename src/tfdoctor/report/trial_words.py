@@ -7,10 +7,8 @@ from tfdoctor.diagnosis.savings import RunSaving, Saving
 from tfdoctor.diagnosis.trials import Difference, Measured, TrainingMatch, TrainingState, Trial, is_broken
 from tfdoctor.report import words
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import counted, energy, percent, share
+from tfdoctor.terms.humanize import MINUS, counted, energy, percent, share
 from tfdoctor.terms.verdict import Bound
-
-MINUS = "\N{MINUS SIGN}"
 
 NARROW = 0.04  # Width of an interval, in shares of the step, below which full percents hide how narrow it is
 SMALL = 0.01  # Ends of an interval below it need a decimal: in full percents they would be zero

@@ -4,9 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from operator import attrgetter, itemgetter
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Relationship, Together
 from tfdoctor.diagnosis.rank import exceeds
-from tfdoctor.diagnosis.savings import Relationship, Together
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingState, Trial, Trials, is_broken
 from tfdoctor.report import trial_words, words
 from tfdoctor.report.tables import Grid, texts

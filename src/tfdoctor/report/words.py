@@ -5,14 +5,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis import Diagnosis, PhaseLine, Result, RunAccount, WorkersTime
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving, Takes, Together
 from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, untraced_beside
-from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, milliseconds, share, with_noun
-from tfdoctor.terms.run_time import PhaseLine, WorkersTime
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Recurrence, Severity
 
 # The parts of a step: the label in the bar, the charts and the tables; the largest part in the verdict, "including
@@ -46,11 +43,6 @@ def listed(rules: Sequence[str]) -> str:
 def joined(*texts: str, by: str = ", ") -> str:
     """Return the texts that say something, in one."""
     return by.join(filter(None, texts))
-
-
-def severity_name(of: Severity | None) -> str:
-    """Return "critical", "warning" or "note"; "" when nothing decides it."""
-    return of.name.lower() if of else ""
 
 
 def step_count(steps: StepsSummary) -> int:

@@ -87,16 +87,6 @@ def in_pages(path: Path, padding: int) -> mmap.mmap:
     return pages
 
 
-def text(path: Path, most: int = MOST_BYTES) -> str:
-    """Return the UTF-8 text of a regular file, with marks in place of bytes that are none.
-
-    Raises:
-        NotReadableError: it is something else, or larger than this many bytes.
-        OSError: it cannot be read.
-    """
-    return content(path, most).decode("utf-8", errors="replace")
-
-
 def unpacked(path: Path, most: int = MOST_BYTES) -> bytes:
     """Return what is in a file packed with gzip: at most this many bytes.
 

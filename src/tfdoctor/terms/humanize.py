@@ -11,7 +11,7 @@ from tfdoctor.terms.verdict import Cell, Location, Place, PlaceKind
 
 UNKNOWN = "unknown"
 
-_MINUS = "\N{MINUS SIGN}"
+MINUS = "\N{MINUS SIGN}"
 _TIMES = "\N{MULTIPLICATION SIGN}"
 _THOUSAND = 1000
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
@@ -35,7 +35,7 @@ def _finite(write: Callable[[float], str]) -> Callable[[float | None], str]:
     def text_of(value: float | None) -> str:
         if value is None or not math.isfinite(100 * value):  # as a percentage
             return UNKNOWN
-        return _MINUS + text_of(-value) if value < 0 else write(value)
+        return MINUS + text_of(-value) if value < 0 else write(value)
 
     return text_of
 

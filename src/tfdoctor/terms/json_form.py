@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hi
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Json = Any  # A value that JSON has
 Schema = dict[str, Json]
 
@@ -192,7 +192,7 @@ def _bytes_of(value: Json) -> bytes:
 
 
 OMIT = Meta(extra_json_schema={"sometimes": True})
-Sometimes = Annotated[T, OMIT]  # What a report has only where it is not the default
+Sometimes = Annotated[_T, OMIT]  # What a report has only where it is not the default
 
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 Signed = Annotated[int, Meta(ge=-MOST, le=MOST)]  # A whole number that may be negative, which others are not

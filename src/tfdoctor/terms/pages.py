@@ -62,13 +62,10 @@ class RuleDoc(Record):
 
 def page(file: str) -> tuple[str, Mapping[str, str]]:
     """Return the page beside a rule's module, and its blocks of code by name."""
-    text = page_file(Path(file)).read_text(encoding="utf-8")
+    module = Path(file)
+    path = (module.parent if module.stem == "__init__" else module).with_suffix(".md")
+    text = path.read_text(encoding="utf-8")
     return text, dict(BLOCK.findall(_split(text)[1].get(CODE, "")))
-
-
-def page_file(module: Path) -> Path:
-    """Return the path of the page of a module or package."""
-    return (module.parent if module.stem == "__init__" else module).with_suffix(".md")
 
 
 def built_in_pages() -> dict[str, Path]:

@@ -13,7 +13,7 @@ from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import Quantity, Unit, ms, ratio
 
-T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 class Severity(IntEnum):
@@ -150,18 +150,15 @@ class Table(Record):
 
     @classmethod
     def of(
-        cls, items: Iterable[T], *columns: tuple[str, Callable[[T], Cell | None]], most: int | None = None
+        cls, items: Iterable[Item], *columns: tuple[str, Callable[[Item], Cell | None]], most: int | None = None
     ) -> Self:
         """Return a table of items, of the first ``most`` alone.
 
         A column is its heading, and what gives the cell of an item; None is shown as unknown.
         """
-        rows = (tuple(_known(cell(item)) for _, cell in columns) for item in islice(items, most))
+        cells = ([cell(item) for _, cell in columns] for item in islice(items, most))
+        rows = (tuple("unknown" if cell is None else cell for cell in row) for row in cells)
         return cls(tuple(heading for heading, _ in columns), tuple(rows))
-
-
-def _known(cell: Cell | None) -> Cell:
-    return "unknown" if cell is None else cell
 
 
 if TYPE_CHECKING:

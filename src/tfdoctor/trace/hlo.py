@@ -16,9 +16,9 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tfdoctor.terms.record import Record, field
-from tfdoctor.trace.hlo_proto import hlo_types
 from tfdoctor.trace.model import Trace
 from tfdoctor.trace.names import clean
+from tfdoctor.trace.wire import hlo_types
 
 METADATA = "/host:metadata"
 PROTO = "Hlo Proto"
@@ -243,14 +243,10 @@ def _sizes(instruction: Any, left: Shape, right: Shape, product: Shape) -> HloMa
         return _dot(instruction.dot_dimension_numbers, left, right)
     if target.startswith(CUBLAS):
         return _dot(_gemm(instruction.backend_config), left, right)
-    if instruction.opcode == "convolution":
-        return _convolution(instruction, left, right, product, Pass.FORWARD)
-    convolved = CUDNN.get(target)
-    if convolved is Pass.INPUT:
-        return _convolution(instruction, left, right, left, convolved)
-    if convolved is Pass.FILTER:
-        return _convolution(instruction, left, product, right, convolved)
-    return _convolution(instruction, left, right, product, convolved) if convolved else None
+    convolved = Pass.FORWARD if instruction.opcode == "convolution" else CUDNN.get(target)
+    # A gradient has the sizes of the forward convolution, one of whose arrays is its result.
+    arrays = {Pass.FORWARD: (right, product), Pass.INPUT: (right, left), Pass.FILTER: (product, right)}
+    return _convolution(instruction, left, *arrays[convolved], convolved) if convolved else None
 
 
 def _gemm(config: bytes) -> Any:  # noqa: ANN401 - as the message of a dot

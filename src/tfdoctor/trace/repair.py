@@ -19,54 +19,50 @@ OUTSIDE_LOOPS = (NOISE, ITERATOR)
 
 def repair(space: Message) -> None:
     """Apply all repairs."""
-    zero_iter_num(space)
-    hosts = (plane for plane in space.planes if plane.name == HOST)
-    if not any(metadata.name == "train" for plane in hosts for metadata in plane.event_metadata.values()):
-        mark_steps(space)
-    rename_copies(space)
+    hosts = [plane for plane in space.planes if plane.name == HOST]
+    marked = any(metadata.name == "train" for plane in hosts for metadata in plane.event_metadata.values())
+    for plane in hosts:
+        _zero_iter_num(plane)
+        if not marked:
+            _mark_steps(plane)
+    for plane in space.planes:
+        if plane.name.startswith(GPU):
+            _rename_copies(plane)
 
 
-def zero_iter_num(space: Message) -> None:
+def _zero_iter_num(plane: Message) -> None:
     """Set iter_num to 0, so that xprof sees steps with an inner loop (RNNs, steps_per_execution)."""
-    for plane in space.planes:
-        key = _stat(plane, "iter_num") if plane.name == HOST else None
-        types = plane.event_metadata.items()
-        without = {of for of, kind in types if kind.name.startswith(OUTSIDE_LOOPS)}
-        for event in _events(plane) if key is not None else ():
-            for stat in () if event.metadata_id in without else event.stats:
-                if stat.metadata_id == key:
-                    stat.int64_value = 0
+    key = _stat(plane, "iter_num")
+    without = {of for of, kind in plane.event_metadata.items() if kind.name.startswith(OUTSIDE_LOOPS)}
+    for event in _events(plane) if key is not None else ():
+        for stat in () if event.metadata_id in without else event.stats:
+            if stat.metadata_id == key:
+                stat.int64_value = 0
 
 
-def mark_steps(space: Message) -> int:
-    """Turn each call of Keras' train function into a step marker; return their number."""
-    numbers = count()
-    for plane in space.planes:
-        calls = {key for key, m in plane.event_metadata.items() if m.name in TRAINING_CALLS}
-        if plane.name != HOST or not calls:
-            continue
-        root, number = _new_stat(plane, "_r"), _new_stat(plane, "step_num")
-        for event in _events(plane):
-            if event.metadata_id in calls:
-                event.stats.add(metadata_id=root, int64_value=1)
-                event.stats.add(metadata_id=number, int64_value=next(numbers))
-        for key in calls:
-            plane.event_metadata[key].name = "train"
-    return next(numbers)
+def _mark_steps(plane: Message) -> None:
+    """Turn each call of Keras' train function into a step marker."""
+    calls, numbers = {key for key, m in plane.event_metadata.items() if m.name in TRAINING_CALLS}, count()
+    if not calls:
+        return
+    root, number = _new_stat(plane, "_r"), _new_stat(plane, "step_num")
+    for event in _events(plane):
+        if event.metadata_id in calls:
+            event.stats.add(metadata_id=root, int64_value=1)
+            event.stats.add(metadata_id=number, int64_value=next(numbers))
+    for key in calls:
+        plane.event_metadata[key].name = "train"
 
 
-def rename_copies(space: Message) -> None:
+def _rename_copies(plane: Message) -> None:
     """Give copies the names and the size field that xprof's parser expects."""
-    for plane in space.planes:
-        if not plane.name.startswith(GPU):
-            continue
-        for metadata in plane.event_metadata.values():
-            metadata.name = re.sub(r"^Memcpy([HDP])2([HDP])$", r"Memcpy\1To\2", metadata.name)
-        details = _stat(plane, "memcpy_details")
-        for event in _events(plane) if details is not None else ():
-            for stat in event.stats:
-                if stat.metadata_id == details and (size := re.search(r"\bsize:(\d+)", _text(plane, stat))):
-                    stat.str_value = f"num_bytes:{size[1]}"
+    for metadata in plane.event_metadata.values():
+        metadata.name = re.sub(r"^Memcpy([HDP])2([HDP])$", r"Memcpy\1To\2", metadata.name)
+    details = _stat(plane, "memcpy_details")
+    for event in _events(plane) if details is not None else ():
+        for stat in event.stats:
+            if stat.metadata_id == details and (size := re.search(r"\bsize:(\d+)", _text(plane, stat))):
+                stat.str_value = f"num_bytes:{size[1]}"
 
 
 def _events(plane: Message) -> Iterable[Message]:

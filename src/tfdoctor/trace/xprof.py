@@ -56,7 +56,6 @@ class Opinion(Record):
     input_percent: float | None = None  # of the step
     steps: int = 0
     step_ms: float | None = None
-    device_type: str = ""
     error: str = ""
 
 
@@ -132,7 +131,6 @@ def opinion(answer: Answer) -> Opinion:
     """Return the opinion in an answer."""
     tables, steps = answer["tables"], answer["steps"]
     facts = tables[1].get("p", {}) if len(tables) > 1 else {}  # of the step table
-    times = [step["duration_ps"] / 1e9 for step in steps]
     percent = None
     if steps and "infeed_percent_average" in facts:  # a TPU's
         with suppress(ValueError):
@@ -141,11 +139,5 @@ def opinion(answer: Answer) -> Opinion:
         waited = sum(step["parts_ps"].get(kind, 0) for step in steps for kind in (WAIT_INPUT, HOST_TO_DEVICE))
         percent = 100 * waited / total
     conclusion = html.unescape(re.sub(r"<[^<>]*>", "", str(facts.get("input_conclusion", "")))).strip()
-    return Opinion(
-        conclusion=conclusion,
-        verdict=InputVerdict.of(conclusion),
-        input_percent=percent,
-        steps=len(times),
-        step_ms=statistics.fmean(times) if times else None,
-        device_type=str(facts.get("hardware_type", "")),
-    )
+    step_ms = statistics.fmean(step["duration_ps"] for step in steps) / 1e9 if steps else None
+    return Opinion(conclusion, InputVerdict.of(conclusion), percent, len(steps), step_ms)

@@ -58,11 +58,7 @@ def _step(step: Any) -> dict[str, Any]:  # noqa: ANN401 - a protobuf without typ
     info = max(cores.values(), key=lambda core: core.duration_ps)
     parts = steps_db_pb2.GenericStepBreakdown()
     has_parts = info.step_breakdown.Unpack(parts)
-    return {
-        "name": info.step_name,
-        "duration_ps": info.duration_ps,
-        "parts_ps": dict(parts.type_ps) if has_parts else {},
-    }
+    return {"duration_ps": info.duration_ps, "parts_ps": dict(parts.type_ps) if has_parts else {}}
 
 
 if __name__ == "__main__":

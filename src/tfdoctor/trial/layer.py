@@ -5,6 +5,7 @@ are shown through overlays whose upper layer lies in memory: what the program wr
 process, however that ends.
 """
 
+import glob
 import os
 import shutil
 import subprocess
@@ -15,8 +16,7 @@ from pathlib import Path
 import psutil
 
 from tfdoctor.recording.manifest import WrittenFiles
-from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.text import prose
+from tfdoctor.terms.text import counted, prose
 
 BWRAP, SINCE = "bwrap", "0.11"  # Its first version with overlays
 # Folders of devices and of the kernel, which the program sees without a layer.
@@ -60,7 +60,8 @@ def entering(
         words += _of("--bind", path)
     for path, text in (texts or {}).items():
         words += ["--bind", str(text), str(path)]
-        for stored in _stored_bytecode(path):
+        # Of the bytecode that Python has stored of it, some is used without a look at the source.
+        for stored in path.with_name("__pycache__").glob(f"{glob.escape(path.stem)}.*"):
             words += ["--ro-bind", os.devnull, str(stored)]
     return [*words, "--chdir", str(folder), "--"]
 
@@ -114,28 +115,19 @@ def _largest_own(folder: Path) -> Path:
     return folder
 
 
-def _stored_bytecode(source: Path) -> Iterator[Path]:
-    """Yield the bytecode that Python has stored of a source: some is used without a look at the source."""
-    folder = source.with_name("__pycache__")
-    if folder.is_dir():
-        yield from (path for path in folder.iterdir() if path.name.startswith(f"{source.stem}."))
-
-
 def warning(why: str, folder: Path, runs: int, minutes: float, written: WrittenFiles | None) -> str:
     """Return why writes stay, how often and how long the program will run, and what it wrote when recorded."""
+    elsewhere = "which files outside of the folder it writes is not recorded."
+    if written is None:
+        wrote = "Which files it writes is not recorded."
+    elif not written.count:
+        wrote = f"While it was recorded, no file in this folder changed; {elsewhere}"
+    else:
+        names = [prose(name) for name in written.names[:SHOWN]]
+        more = f" and {written.count - len(names)} more" if written.count > len(names) else ""
+        files = f"{counted(written.count, 'file')} in this folder changed ({', '.join(names)}{more})"
+        wrote = f"While it was recorded, {files}; {elsewhere}"
     return (
         f"what the runs write cannot be thrown away here ({why}). The program will run in {folder} {runs} times or "
-        f"more, as far as {minutes:g} minutes allow, and write its files again each time. {_wrote(written)}"
+        f"more, as far as {minutes:g} minutes allow, and write its files again each time. {wrote}"
     )
-
-
-def _wrote(written: WrittenFiles | None) -> str:
-    if written is None:
-        return "Which files it writes is not recorded."
-    elsewhere = "which files outside of the folder it writes is not recorded."
-    if not written.count:
-        return f"While it was recorded, no file in this folder changed; {elsewhere}"
-    names = [prose(name) for name in written.names[:SHOWN]]
-    more = f" and {written.count - len(names)} more" if written.count > len(names) else ""
-    files = counted(written.count, "file")
-    return f"While it was recorded, {files} in this folder changed ({', '.join(names)}{more}); {elsewhere}"

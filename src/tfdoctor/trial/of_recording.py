@@ -1,14 +1,13 @@
 """A trial of what a recording's report advises."""
 
+import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import Difference, Trials
+from tfdoctor.diagnosis import Diagnosis, Difference, Result, Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InputError
 from tfdoctor.terms.record import Record
@@ -19,7 +18,6 @@ from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.program import NotTried, RecordedProgram, Texts, Variant, distinct
 from tfdoctor.trial.rounds import AROUND
 from tfdoctor.trial.running import Runner
-from tfdoctor.trial.schedule import LEAST_ROUNDS
 
 FOR_CHANGES = 2 / 3  # Share of the time that changes have where large parts follow that no change is known for
 OFF = 3  # Exit code when a promise was off by more than the limit
@@ -112,7 +110,8 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     check, clock = partial(programs.must_be_unchanged, before), TrialClock(request.minutes)
     memory = programs.bytes_beside_others(diagnosis)
     trials, kept = Trials(rows=()), tuple[Variant, ...]()
-    with Runner.of(program, layer=thrown, check=check, run_bytes=memory) as stage:
+    with tempfile.TemporaryDirectory(prefix="tfdoctor-try-", ignore_cleanup_errors=True) as folder:
+        stage = Runner(program, Path(folder).resolve(), thrown, check, memory)
         if variants:
             share, rivals = FOR_CHANGES if without else 1.0, schedule.rivals(diagnosis.order)
             plan = trial.Agenda(variants, join, share * request.minutes, request.say, rivals, share)
@@ -208,7 +207,7 @@ def _thrown_away(program: RecordedProgram, request: Request, recording: Recordin
             "try the script that it starts."
         )
     written = recording.manifest.written if recording.manifest else None
-    runs = LEAST_ROUNDS * (AROUND + variants) + 1
+    runs = schedule.LEAST_ROUNDS * (AROUND + variants) + 1
     request.consent(layer.warning(why, program.folder, runs, request.minutes, written))
     return False
 

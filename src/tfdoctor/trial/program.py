@@ -12,8 +12,7 @@ from pathlib import Path
 from tfdoctor import own_python
 from tfdoctor.capture.agent.process.masking import MASK, masked
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.savings import RunSaving, Saving
+from tfdoctor.diagnosis import Diagnosis, RunSaving, Saving
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.recording import Recording
 from tfdoctor.source_code.splice import Splice

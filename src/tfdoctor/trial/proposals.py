@@ -6,9 +6,7 @@ from fractions import Fraction
 from math import prod
 
 from tfdoctor.capture.agent.process.masking import masked
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import RunSaving
+from tfdoctor.diagnosis import Diagnosis, Result, RunSaving
 from tfdoctor.edits.patch import changed_files
 from tfdoctor.edits.sizes import larger_batch
 from tfdoctor.edits.source import Sources
@@ -19,6 +17,7 @@ from tfdoctor.recording.program import ProgramRecord, RecordedDataset, SourceLin
 from tfdoctor.source_code.splice import Declined, Splice
 from tfdoctor.source_code.tree import SyntaxTree
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.verdict import Remedy
 from tfdoctor.trial.diffs import merged
 from tfdoctor.trial.program import NotTried, Variant
@@ -159,7 +158,6 @@ FACTORS = (2, 4)  # How much larger the batches are that are tried
 # The rules that advise a larger batch for the sake of the step.
 BATCH_RULES = ("small-batch", "small-replica-batch")
 
-ARRAYS = "arrays"  # The kind of input for which Keras makes the batches
 Splices = tuple[tuple[str, tuple[Splice, ...]], ...]  # By the name of a file in reports, what is replaced in it
 
 
@@ -207,7 +205,7 @@ def _larger(recording: Recording, factor: int, name: str) -> Variant:
 
 def _batch(program: ProgramRecord) -> tuple[SourceLine, int]:  # the line that sets its size, and the size
     size = program.run.batch_size
-    if program.input_kind == ARRAYS:
+    if program.input_kind == InputKind.ARRAYS:  # Keras makes the batches
         place = program.run.fit_at
     else:
         stages = list(_batching(program))

@@ -16,10 +16,9 @@ from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.trial import statistics, training
 from tfdoctor.trial.clock import FIRST_RUN, LIMIT_FACTOR, LIMIT_S, Enough, TrialClock
 from tfdoctor.trial.program import ORIGINAL, Variant
-from tfdoctor.trial.running import Runner
+from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.statistics import Round
 from tfdoctor.trial.times import TrialTimes, examples_ratio, other_examples
-from tfdoctor.trial.trial_run import TrialRun
 
 AROUND = 2  # Runs of the program as it is in a round
 

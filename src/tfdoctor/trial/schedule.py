@@ -12,8 +12,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tfdoctor.diagnosis.savings import Order, Relationship
-from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingState, is_broken
+from tfdoctor.diagnosis import Beside, Difference, Measured, Order, Relationship, TrainingState, is_broken
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trial import statistics
@@ -34,10 +33,8 @@ MOST_SPOILED = 3  # Rounds without a figure of the program as it is after which 
 
 def shortage(runs: Runs, variants: Sequence[Variant]) -> str:
     """Return that the time allows fewer rounds than each variant is to get, and how much would; else ""."""
-    rounds, each = (
-        LEAST_ROUNDS,
-        "the change" if len(variants) == 1 else f"each of {counted(len(variants), 'change')}",
-    )
+    rounds, many = LEAST_ROUNDS, counted(len(variants), "change")
+    each = "the change" if len(variants) == 1 else f"each of {many}"
     if runs.whole:
         rounds, each = FEWEST_ROUNDS, "whole runs"
     done = int(runs.whole)  # the first whole run is part of the first round

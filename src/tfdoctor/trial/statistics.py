@@ -23,14 +23,12 @@ from dataclasses import replace
 from math import log
 
 import numpy as np
-import numpy.typing as npt
 
 from tfdoctor.diagnosis.trials import Difference, Measured
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import OUTSIDE, student
-
-Floats = npt.NDArray[np.float64]
+from tfdoctor.trial.times import Floats
 
 # Variance of a variant's ratio to the mean of two runs, and of the difference of two, in variances of a run.
 RATIO, DIFFERENCE = 1.5, 2.0
@@ -83,21 +81,15 @@ def against(rounds: Sequence[Round], name: str, other: str) -> Measured | None:
 def _compared(
     rounds: Sequence[Round], of: Callable[[Round], float], names: set[str], variance: float, chances: int
 ) -> Measured | None:
-    """Return what the logarithms of the rounds that have the variants show; ``variance`` in variances of a run."""
+    """Return what the logarithms of the rounds that have the variants show; ``variance`` in variances of a run.
+
+    It is about the typical step, or about all steps where these clearly save less.
+    """
     logs = np.array([of(one) for one in rounds if names <= one.variants.keys()])
     if len(logs) < FEWEST_ROUNDS:
         return None
-    measured = _measured(logs, _half(logs, variance, rounds, chances))
-    return _as_far_as(measured, _compared(wholes(rounds), of, names, variance, chances))
-
-
-def wholes(rounds: Sequence[Round]) -> list[Round]:
-    """Return the rounds with the mean of all steady steps of each run."""
-    return [one.whole for one in rounds if one.whole is not None]
-
-
-def _as_far_as(typical: Measured, whole: Measured | None) -> Measured:
-    """Return a saving of the typical step; that of all steps where it is clearly smaller."""
+    typical = _measured(logs, _half(logs, variance, rounds, chances))
+    whole = _compared(wholes(rounds), of, names, variance, chances)
     if whole is None or typical.difference is not Difference.SAVES or whole.high >= typical.low:
         return typical
     less = whole.difference is Difference.SAVES
@@ -109,6 +101,11 @@ def _as_far_as(typical: Measured, whole: Measured | None) -> Measured:
             "some work comes in bursts between"
         ),
     )
+
+
+def wholes(rounds: Sequence[Round]) -> list[Round]:
+    """Return the rounds with the mean of all steady steps of each run."""
+    return [one.whole for one in rounds if one.whole is not None]
 
 
 def _half(logs: Floats, variance: float, rounds: Sequence[Round], chances: int) -> float:

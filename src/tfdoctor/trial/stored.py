@@ -6,8 +6,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.trials import Trials
+from tfdoctor.diagnosis import Diagnosis, Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import content

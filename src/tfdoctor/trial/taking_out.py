@@ -10,14 +10,13 @@ from dataclasses import replace
 from math import inf
 
 from tfdoctor.diagnose.diagnose import chart_of
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis import Diagnosis, PartTrial, Result, Trials
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.diagnosis.trials import PartTrial, Trials
 from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import Part
+from tfdoctor.terms.record import common
 from tfdoctor.terms.text import prose
 from tfdoctor.terms.verdict import Finding
 from tfdoctor.trial import schedule, trial
@@ -165,16 +164,10 @@ def _row(variant: Variant, runs: Runs | None, missing: str) -> PartTrial:
     ineffective = next((run.ineffective for run in own if run.ineffective), "")
     why = f"the program fails without it ({failed})" if failed else ineffective or missing
     by_step = measured is None or not measured.of_run
-    return PartTrial(
-        part=part.part,
-        name=part.name,
-        at=part.at,
-        share=variant.share,
-        measured=measured,
-        as_is_ms=runs.whole_ms(runs.original) if runs else None,
-        without_ms=runs.whole_ms(own) if runs else None,
-        runs=len(own),
-        missing="" if measured else why,
-        rule=next(iter(variant.rules), "") if by_step else "",
-        promised=variant.promised if by_step else None,  # of a step
+    took = {"as_is_ms": runs.whole_ms(runs.original), "without_ms": runs.whole_ms(own)} if runs else {}
+    # What is promised is a saving of a step.
+    bound = {} if by_step else {"promised": None}
+    rule, missing = next(iter(variant.rules), "") if by_step else "", "" if measured else why
+    return common(
+        PartTrial, part, variant, measured=measured, runs=len(own), missing=missing, rule=rule, **took, **bound
     )

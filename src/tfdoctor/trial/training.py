@@ -8,8 +8,8 @@ from itertools import combinations
 from tfdoctor.diagnosis.trials import TrainingMatch, TrainingState
 from tfdoctor.terms.humanize import percent
 from tfdoctor.trial.program import Variant
+from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import TrainedState, other_examples
-from tfdoctor.trial.trial_run import TrialRun
 
 EXAMPLES = 5  # Losses that the report shows
 # An exact change moves the losses by more than this many times what two runs as it is differ by, and by at least

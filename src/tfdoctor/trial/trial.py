@@ -11,22 +11,19 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Result, Trial, Trials, is_broken
 from tfdoctor.diagnosis.rank import rated_by_trial
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import Difference, Measured, Trial, Trials, is_broken
 from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.kinds import EnergySource
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, common
 from tfdoctor.terms.verdict import Recurrence
 from tfdoctor.trial import schedule, statistics
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.program import Variant
 from tfdoctor.trial.rounds import AROUND, Runs, Say
-from tfdoctor.trial.running import Runner
+from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.schedule import Combination, Join, Pairs
-from tfdoctor.trial.trial_run import TrialRun
 
 Outcome = tuple[Trials, tuple[Variant, ...]]  # What was measured, and what proved to help together, in their order
 
@@ -200,22 +197,14 @@ def _needed_minutes(runs: Runs, variants: int = 1) -> float:
 
 def _row(runs: Runs, variant: Variant) -> Trial:
     own, measured, name = runs.tried.get(variant.name, []), runs.saving(variant.name), variant.name
-    told: dict[str, Any] = {"promised_run": variant.promised_run, "run_ms": runs.whole_ms(own)}
+    told: dict[str, Any] = {"run_ms": runs.whole_ms(own), "promised": None, "examples": 1.0}  # by whole runs
     if not runs.whole:
         examples = float(runs.examples.get(name, variant.examples))
-        told = {"parts": variant.parts, "promised": variant.promised, "examples": examples, **_figures(runs, own)}
+        told = {"promised_run": None, "examples": examples, **_figures(runs, own)}
         if measured and schedule.is_clearly_worse(measured):
             measured = replace(measured, dropped=True)
-    return Trial(
-        name=name,
-        action=variant.action,
-        rules=variant.rules,
-        measured=measured,
-        training=runs.training(variant),
-        runs=len(own),
-        missing="" if measured else _missing(runs, name),
-        **told,
-    )
+    told |= {"training": runs.training(variant), "missing": "" if measured else _missing(runs, name)}
+    return common(Trial, variant, measured=measured, runs=len(own), **told)
 
 
 def _figures(runs: Runs, own: Sequence[TrialRun]) -> dict[str, Any]:

@@ -14,18 +14,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import psutil
 
-Floats = npt.NDArray[np.float64]
+from tfdoctor.trial.times import MS_PER_S, Floats
 
 # A turn. On a shared host, two runs of 8 s differed by 6 % where one came after the other (standard deviation), by
 # 1.7 % in turns of 2 s, and by 1.2 % in turns of 0.5 s: medians of a fixed computation on two cores, eleven pairs,
 # 2026-11-28. Shorter turns are less like a run alone: after each, caches are cold, and what it awaited has come.
 TURN_S = 2.0
 GRACE_S = 5.0  # Time for a program to end by itself after it was asked to
-
-MS_PER_S = 1000.0
 
 
 @dataclass(slots=True)

@@ -38,10 +38,5 @@ def suffix(file_format: str) -> str:
     return str(getattr(_module(file_format), "SUFFIX", file_format))
 
 
-def is_streamed(file_format: str) -> bool:
-    """Say whether one of ``FORMATS`` is printed, because its reader reads the output of the program."""
-    return file_format in PRINTED
-
-
 def _module(file_format: str) -> ModuleType:
     return import_module(f"{__name__}.{file_format}")

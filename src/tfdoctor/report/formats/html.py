@@ -1,8 +1,6 @@
 """The report as one HTML file that works offline: text first, charts where the browser runs scripts."""
 
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import findings
@@ -14,9 +12,7 @@ from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.report.template import environment, fill
 
 # The picture that shows what the rules of a topic find.
-PICTURES: Mapping[str, str] = MappingProxyType(
-    {"input": "pipeline", "operations": "operations", "precision": "operations", "execution": "steps"}
-)
+PICTURES = {"input": "pipeline", "operations": "operations", "precision": "operations", "execution": "steps"}
 
 TEMPLATE = "report.html.jinja"
 

@@ -6,8 +6,7 @@ from html import unescape
 
 from markupsafe import Markup
 
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.step import StepsSummary
+from tfdoctor.diagnosis import Diagnosis, StepsSummary
 from tfdoctor.report import words
 from tfdoctor.report.page import page
 from tfdoctor.report.pictures.step_bars import lines

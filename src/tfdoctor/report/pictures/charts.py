@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tfdoctor.diagnosis.step import PARTS, StepRow, StepsSummary
-from tfdoctor.diagnosis.work import OperationRow, PipelineStage, Profile
+from tfdoctor.diagnosis import PARTS, OperationRow, PhaseLine, PipelineStage, Profile, StepRow, StepsSummary
 from tfdoctor.report.page import Page
 from tfdoctor.report.pictures import roofline
 from tfdoctor.report.pictures.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
@@ -18,7 +17,6 @@ from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid, t
 from tfdoctor.report.words import PART_LABELS, is_known, joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, share
-from tfdoctor.terms.run_time import PhaseLine
 
 STEPS_SHOWN = 400  # More bars than that are thinner than a pixel on a phone
 TALLEST_OUTLIER = 2.5  # Times the median: taller bars are cut there and say their time, or the others would be flat

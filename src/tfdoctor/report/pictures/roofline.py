@@ -54,10 +54,8 @@ def figure(rows: Sequence[OperationRow], rates: DeviceRates | None) -> Figure | 
         for row, intensity, flop_s in points
     ]
     row, intensity, flop_s = points[0]
-    limit, whose = (
-        limit_at(intensity, rates),
-        "this run's own elementwise operations" if rates.measured else "the memory",
-    )
+    limit = limit_at(intensity, rates)
+    whose = "this run's own elementwise operations" if rates.measured else "the memory"
     reaches = f", {quantity(ratio(flop_s / limit))} of what its FLOPs and bytes allow" if limit and flop_s else ""
     told = [
         "The rate of each operation and its FLOPs for each byte.",

@@ -14,20 +14,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import BudgetCheck, Diagnosis, PhaseLine, PhaseRow, ProfileRow
 from tfdoctor.diagnosis.entries import Entry
-from tfdoctor.diagnosis.gates import BudgetCheck
-from tfdoctor.diagnosis.work import PhaseRow, ProfileRow
 from tfdoctor.report import findings, hosts, sections, sentences, trial_words, trials, words
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.pictures.palette import PART_COLOURS
 from tfdoctor.report.pictures.step_bars import lines
 from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, RunSection, cells, where
 from tfdoctor.report.tables import Grid
-from tfdoctor.report.terminal.diff import brief
-from tfdoctor.report.terminal.table import HELD, HoldingConsole, fitted, natural_width
+from tfdoctor.report.terminal.table import HELD, HoldingConsole, brief, fitted, natural_width
 from tfdoctor.terms.humanize import counted, duration, place
-from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
 
 WIDEST = 100  # Lines longer than this are hard to read, however wide the window
