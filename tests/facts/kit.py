@@ -62,7 +62,7 @@ from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retraci
 from tfdoctor.facts.step_time.sampled_steps import HostLines, StackSamples, sampling_began, times_of
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, SteadySteps, Step, Steps
-from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPace, slowdown
+from tfdoctor.facts.steps.untraced_pace import SlowSteps, UntracedPace, slowdown
 from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
 from tfdoctor.facts.timeline.activity import Activity, Work, kernel_operations
 from tfdoctor.facts.timeline.host_events import leaves, operation_label, trainer_waits

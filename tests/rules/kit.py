@@ -59,7 +59,7 @@ from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retrace
 from tfdoctor.facts.step_time.sampled_steps import HostLines, StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
 from tfdoctor.facts.steps.steps import PS_PER_MS, SteadySteps, Step, Steps
-from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import *

@@ -14,7 +14,7 @@ AT = script(9)
 def example(  # noqa: PLR0913 - the rule's own
     extra: Mapping[int, tuple[str, float]] = MappingProxyType(dict.fromkeys((5, 15, 25), (Stage.BETWEEN, 100.0))),
     *, count: int = 30, compiling: CompileTime | None = None, program: Program | None = None,
-    starts: PassStarts | None = None, cores: Cores | None = None, pace: UntracedPace | None = None,
+    cores: Cores | None = None, pace: UntracedPace | None = None,
     run: RunSteps | None = None, source: StepSource = StepSource.MARKERS,
 ) -> Verdict:  # fmt: skip
     """A checkpoint of 100 ms follows every tenth step."""
@@ -25,7 +25,7 @@ def example(  # noqa: PLR0913 - the rule's own
     steps = [Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends))]
     parts = Breakdown(tuple(rows), rows[0])
     found = Steps.of(steps, source)
-    return step_outlier.check(found, parts, compiling, program, starts, cores, pace, run)
+    return step_outlier.check(found, parts, compiling, program, cores, pace, run)
 
 
 def long(part: str, more: float = 100.0, *at: int, **others: Any) -> Verdict:
@@ -62,14 +62,10 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the time, and less"] = long("between", 5.5), long("between", 5.0)
     told["without steady steps nothing is judged"] = long("between", 50.0, 2, count=5)
     compiling = CompileTime(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
-    assert long("between", starts=PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0)) == long("between")
     told["steps that compile are left to recompilation"] = long("host", compiling=compiling)
     told["another long step beside those that compile"] = long("host", 100.0, 4, 9, 14, compiling=compiling)
     for source in (StepSource.EAGER_GRADIENT, StepSource.KERAS_FIT):
         told[f"long host work of {source}: single operations trace no function"] = long("host", source=source)
-    told["first steps of untraced passes, and too short"] = [
-        check({}, starts=PassStarts(7, 30, 392.0, 28.0, share, 12.0)) for share in (0.051, 0.049)
-    ]
     told["long steps that the untraced ones lack"] = paced(100, 1000.0)
     told["long steps that the untraced ones have as well, or that are too few to tell"] = paced(100, 1900.0)
     told[...] = paced(19, 190.0)

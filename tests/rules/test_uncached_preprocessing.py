@@ -19,7 +19,7 @@ def example(  # noqa: PLR0913 - what the rule takes
     *datasets: Dataset, passes: float | None = 10.0, work: float = 40.0, wait: float = 30.0,
     memory: HostMemory | Unavailable = HostMemory(total=16e9, used=4e9),
     contention: CpuContention = CpuContention(crowded=False), fit_at: Location | None = None,
-    prefixes: tuple[RepeatablePrefix, ...] = (), idle: tuple[Dataset, ...] = (), starts: PassStarts | None = None,
+    prefixes: tuple[RepeatablePrefix, ...] = (), idle: tuple[Dataset, ...] = (), run: RunSteps | None = None,
 ) -> Verdict:  # fmt: skip
     """Decoding 8 MB of images takes 40 ms per step, in each of ten epochs."""
     chain = tuple(reversed(datasets or (SOURCE, EXAMPLE_DECODE)))
@@ -34,7 +34,7 @@ def example(  # noqa: PLR0913 - what the rule takes
     repeated = RepeatedWork.measure(cacheable, properties, pipeline)
     step = Breakdown.of(input=wait, device=40.0 - wait)
     facts = (cacheable, properties, pipeline, repeated, RepeatablePrefixes(prefixes), step)
-    return uncached_preprocessing.check(*facts, memory, contention, starts)
+    return uncached_preprocessing.check(*facts, memory, contention, run)
 
 
 def stage(number: int, kind: str, **more: Any) -> Dataset:
@@ -186,18 +186,27 @@ def test_repeatable_parts(told: Cases) -> None:
 
 
 # Work that only the first step of a pass does
-STARTS = PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0)
+def begun(share: float, first: int = 7) -> RunSteps:
+    """A run of 1,000 steps of 28 ms, of which so many first ones take this share of the time beyond the usual."""
+    total_ms = 28_000.0 / (1.0 - share)
+    long = LongSteps(
+        count=first, ms=0.0, beyond_ms=0.0, first=first, first_median_ms=share * total_ms / max(1, first)
+    )
+    return replace(equal_steps(script(1), 1_000, 28.0, long), total_ms=total_ms, mean_ms=total_ms / 1_000)
+
+
 IDLE = mapped(1, "DepthwiseConv2dNative", name="soften")
 SHUFFLE = stage(2, "Shuffle")
 
 
 @golden_cases
 def test_starts_of_passes(told: Cases) -> None:
-    at_starts = partial(check, SOURCE, wait=0.1, idle=(IDLE,), starts=STARTS)
+    at_starts = partial(check, SOURCE, wait=0.1, idle=(IDLE,), run=begun(0.25))
     told["a map that fills a shuffle at each pass: the typical step does not show it"] = at_starts(IDLE, SHUFFLE)
-    told["a twentieth of the time, less, unknown"] = at_starts(IDLE, SHUFFLE, starts=replace(STARTS, share=0.051))
-    told[...] = at_starts(IDLE, SHUFFLE, starts=replace(STARTS, share=0.049)), at_starts(IDLE, SHUFFLE, starts=None)
+    told["a twentieth of the time, less, unknown"] = at_starts(IDLE, SHUFFLE, run=begun(0.051))
+    told[...] = at_starts(IDLE, SHUFFLE, run=begun(0.049)), at_starts(IDLE, SHUFFLE, run=None)
+    told["one first step"] = at_starts(IDLE, SHUFFLE, run=begun(0.25, first=1))
     told["a cache holds its output"] = at_starts(IDLE, CACHE, stage(3, "Shuffle"))
     told["no shuffle takes it at once"] = at_starts(IDLE)
     told["it does not fit"] = at_starts(IDLE, SHUFFLE, memory=HostMemory(total=10e6, used=9.9e6))
-    told["it is random"] = check(SOURCE, FLIP, SHUFFLE, wait=0.1, idle=(FLIP,), starts=STARTS)
+    told["it is random"] = check(SOURCE, FLIP, SHUFFLE, wait=0.1, idle=(FLIP,), run=begun(0.25))

@@ -270,27 +270,11 @@ told[slow] = {
     **{f"a step of {ms} ms beside 19 of 4 ms": (None, ms) for ms in (76.0, 75.0, 4.0)},  # half of the time
 }
 
-FED = Program(datasets=(Dataset(id=1, kind="_BatchDataset", cardinality=30),), feeds=1)
-FILLS = ((30, 400.0), (59, 150.0), (60, 390.0), (89, 150.0), (90, 380.0))
-
-
-def starts(*long: Any, source: str = "keras-fit", seen: int = 110, program: Program = FED) -> PassStarts:
-    return PassStarts.measure(
-        beside(untraced(100, 5000.0, *long, median_ms=30.0), source=source, seen=seen), program
-    )
-
-
-told[starts] = {
-    "the first steps of passes are told from the last": FILLS,
-    "other programs that delay a step now and then do not raise the share": ((30, 3000.0), *FILLS[1:]),
-}
-
 test_steps = told.test("steps")
 
 EARLY = [
     manifest(missing=(Missing("samples", "no"), Missing(of, "the run ended early"))) for of in ("steps", "trace")
 ]
-OF_NO_SIZE = Program(datasets=(Dataset(id=1, kind="_BatchDataset"),), feeds=1)
 
 test_what_is_not_known = unavailable(
     (lambda: steps(trace([line("p", *(marker(n, 5, 5) for n in range(3)))])), "take no time"),
@@ -303,12 +287,4 @@ test_what_is_not_known = unavailable(
     (lambda: pace("calls", 6.0), ""),
     (lambda: pace("steps", None), ""),
     (lambda: pace("steps", 10.7, in_bursts=True), "short and long in turn"),
-    # Steps that begin no passes again and again: the ends of passes, a validation
-    (lambda: starts(FILLS[1], FILLS[3]), "again and again"),
-    (lambda: starts(*FILLS[:1], seen=50), "again and again"),  # once
-    (lambda: starts(FILLS[0], FILLS[2], seen=121), "again and again"),  # two of four passes
-    (lambda: starts((0, 900.0), FILLS[0], seen=50), "again and again"),  # the first step of the run
-    # In other loops the wait for a batch is in the step before, as is what the script does after an epoch.
-    (lambda: starts(*FILLS, source="repeated-call"), "was not recorded"),
-    (lambda: starts(*FILLS, program=OF_NO_SIZE), "was not recorded"),
 )

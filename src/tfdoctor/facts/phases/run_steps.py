@@ -176,6 +176,12 @@ class RunSteps(Record, kw_only=True):
             loops=len({(one.source, one.at) for _, one in log.steps}),
         )  # fmt: skip
 
+    @property
+    def first_share(self) -> float:
+        """What long first steps of passes take beyond usual ones, by their median, of all steps' time, 0 to 1."""
+        recur = self.long is not None and self.long.first > 1 and self.total_ms > 0
+        return min(1.0, self.long.first * self.long.first_median_ms / self.total_ms) if self.long and recur else 0.0
+
 
 def _window(
     steps: Sequence[tuple[int, BucketSteps]], times: StepDurations, manifest: Manifest | None, *, in_bursts: bool

@@ -1,10 +1,7 @@
-"""The steps outside of the traced window: how tracing slows steps, slow ones, and the first ones of each pass."""
-
-from statistics import median
+"""The steps outside of the traced window: how tracing slows steps, and slow ones."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.facts.run.program import Program, batches_of, line_of
-from tfdoctor.facts.steps.steps import OCCASIONS, PS_PER_MS, Steps
+from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording.agent import MOST_TOLD, UntracedSteps
 from tfdoctor.terms.run_time import SlowStepsSummary
 
@@ -14,10 +11,6 @@ DISTORTED = 1.5  # Slowdown by tracing beyond which a third of the step or more 
 MOSTLY_TRACING = 2.0
 # Share of the time of all timed steps from which slow steps are what the run pays for, not the typical step.
 MOST = 0.5
-# Loops whose call begins before it takes a batch: its wait for the batch is in its own step, and the end of an
-# epoch (a validation, a new iterator) in the step before.
-CALLS_THAT_FETCH = (StepSource.KERAS_FIT,)
-RECURRING = 2 / 3  # Least share of the passes whose first step is long: other programs delay any step now and then
 FASTEST = 0.25  # Share of the traced steps that tells slow and fast steps mixed from steps that tracing slows
 
 
@@ -110,42 +103,3 @@ class SlowSteps(SlowStepsSummary):
     def mean_ms(self) -> float:
         """The mean of all timed steps, in ms."""
         return self.timed_ms / self.timed
-
-
-class PassStarts(Record):
-    """The long first steps of passes among the untraced steps.
-
-    ``long_ms`` is the median of their times, ``usual_ms`` that of all untraced steps. ``share`` is what so many
-    steps of that time take beyond usual ones, of the time of all untraced steps, 0 to 1; ``each_step_ms`` the same
-    per training step.
-    """
-
-    number: int
-    pass_steps: int
-    long_ms: float
-    usual_ms: float
-    share: float
-    each_step_ms: float
-
-    @classmethod
-    def measure(cls, recording: Recording, program: Program) -> Self:
-        """Find the first steps of passes among the long untraced steps.
-
-        Raises:
-            Unavailable: the long untraced steps or the steps of a pass are unknown, or no such step recurs.
-        """
-        seen = recording.manifest.steps if recording.manifest else None
-        untraced, passes = seen.untraced if seen else None, batches_of(line_of(program.feeding))
-        if seen is None or untraced is None or passes is None or seen.source not in CALLS_THAT_FETCH:
-            raise Unavailable(
-                "how long the untraced steps took at which a pass begins was not recorded",
-                "record training with `fit` and a dataset of known size with `tfdoctor profile`",
-            )
-        pass_steps = ceil(passes)
-        firsts = [time for number, time in untraced.long if number and number % pass_steps == 0]
-        usual, whole, begun = untraced.median_ms, untraced.total_ms, (seen.seen - 1) // pass_steps
-        if not usual or not whole or len(firsts) < max(OCCASIONS, RECURRING * begun):
-            raise Unavailable("the first step of a pass does not take long again and again")
-        long = median(firsts)
-        beyond = len(firsts) * (long - usual)
-        return cls(len(firsts), pass_steps, long, usual, min(1.0, beyond / whole), beyond / untraced.count)

@@ -4,7 +4,7 @@ from statistics import median
 from tfdoctor.facts.phases.run_steps import OCCASIONS
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
 from tfdoctor.facts.steps.steps import Step
-from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -26,11 +26,6 @@ UNCLEAR = (
     "with --steps to see whether it recurs"
 )
 LONGER_EPOCHS = "Give each epoch more steps, or validate less often: fit itself takes this time between two epochs"
-REFILL = Remedy(
-    "Find what the input does before the first batch of each pass: a shuffle buffer that is filled anew makes all "
-    "its elements, so cache them before the shuffle, or make its buffer smaller",
-    CODE["refill"],
-)
 # The parts of a step: the name of what grew, and what to do where no line is known.
 PARTS = {
     Stage.INPUT: (
@@ -88,36 +83,11 @@ class Pattern(Record):
         return f", every {distances.pop()} steps" if regular else ""
 
 
-def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and the others
-    steps: Steps, breakdown: Breakdown, compiling: CompileTime | None, program: Program | None,
-    starts: PassStarts | None, cores: Cores | None, pace: UntracedPace | None, run: RunSteps | None,
-    limits: Limits = Limits(),
-) -> Verdict:  # fmt: skip
-    """Report what the long steps among the traced ones cost, or those at the beginnings of passes."""
-    traced = _outliers(steps, breakdown, compiling, program, cores, pace, run, limits)
-    if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
-        return traced
-    added = "share of the untraced time added by the first steps of passes"
-    return Finding(
-        concern=Concern.LONG_STEPS,
-        summary=f"The first step of each pass over the data takes {milliseconds(starts.long_ms)} instead of "
-        f"{milliseconds(starts.usual_ms)}: {percent(starts.share)} of the training time",
-        evidence=(
-            Measure.share(added, starts.share, limits.share),
-            Measure("long first steps of passes", count(starts.number)),
-            Measure("steps of a pass", count(starts.pass_steps)),
-            Measure("what they add to the mean step", ms(starts.each_step_ms)),
-        ),
-        remedies=(REFILL,),
-        severity=Severity.of(starts.share),
-    )
-
-
-def _outliers(  # noqa: PLR0911, PLR0913, PLR0917 - the facts of check
+def check(  # noqa: PLR0911, PLR0913, PLR0917 - the traced steps, why they are long, and the others
     steps: Steps, breakdown: Breakdown, compiling: CompileTime | None, program: Program | None, cores: Cores | None,
-    pace: UntracedPace | None, run: RunSteps | None, limits: Limits,
+    pace: UntracedPace | None, run: RunSteps | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
-    """Judge the outliers among the traced steps."""
+    """Report what the long steps among the traced ones cost."""
     long = [at for at, steady in enumerate(steps.steady) if not steady]
     some = f"{len(long)} of {with_noun(len(steps.steps), 'step')}"
     if len(steps.steps) < limits.steps or len(long) * MINORITY > len(steps.steps):

@@ -4,7 +4,6 @@ from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.map_functions import CONTROL, tensor_bytes
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import WIDTHS
-from tfdoctor.facts.steps.untraced_pace import PassStarts
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -103,7 +102,7 @@ class RepeatablePrefixes(Record):
 def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it would be kept
     cacheable: Cacheable, properties: DatasetProperties, pipeline: InputPipeline, repeated: RepeatedWork,
     prefixes: RepeatablePrefixes, breakdown: Breakdown, memory: HostMemory | Unavailable,
-    contention: CpuContention, starts: PassStarts | None, limits: Limits = Limits(),
+    contention: CpuContention, run: RunSteps | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Find work that is identical in every pass, and check whether its output fits into memory."""
     if cacheable.never is not None:
@@ -112,7 +111,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     work = repeated.ms + sum(prefix.ms for prefix in divided)
     if not breakdown.waits_for_input:
         if not contention.crowds_out(repeated.ms, breakdown.step_ms, limits.taken):
-            if found := _at_starts(cacheable, pipeline, properties, memory, starts, limits):
+            if found := _at_starts(cacheable, pipeline, properties, memory, run, limits):
                 return found
             little, taken = breakdown.little_wait, contention.taken_ms(work) / breakdown.step_ms
             unsampled = contention.crowded is None and work >= limits.taken * breakdown.step_ms
@@ -141,7 +140,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
 
 def _at_starts(
     cacheable: Cacheable, pipeline: InputPipeline, properties: DatasetProperties, memory: HostMemory | Unavailable,
-    starts: PassStarts | None, limits: Limits,
+    run: RunSteps | None, limits: Limits,
 ) -> Finding | None:  # fmt: skip
     """Judge functions that no traced step ran, where the first steps of passes are long; None where they do not.
 
@@ -151,27 +150,28 @@ def _at_starts(
     shuffles = [stage for stage in properties.chain if kind_of(stage) == "Shuffle"]
     refilled = {one.id for stage in shuffles for one in properties.upstream(stage)}
     idle = [one for one in pipeline.idle if cacheable.holds(one) and one.id in refilled]
-    if not idle or starts is None or starts.share < limits.starts:
+    if not idle or run is None or run.long is None or run.first_share < limits.starts:
         return None
     stages = tuple(StageTime(path="", kind=kind_of(one), dataset=one) for one in idle)
     parts = cacheable.with_any({one.id for one in idle})
     finding = Caches(parts, [], RepeatedWork(stages), properties).judged(memory, limits)
     if not isinstance(finding, Finding):
         return None
-    label = "share of the untraced time added by the first steps of passes"
+    label = "share of the time of all steps added by the first ones of passes"
     measures = (one for one in finding.evidence if isinstance(one, Measure))
     return replace(
         finding,
         concern=Concern.LONG_STEPS,
-        summary=f"{finding.summary}, at the first step of each pass: {milliseconds(starts.long_ms)} instead of "
-        f"{milliseconds(starts.usual_ms)}, {percent(starts.share)} of the training time",
+        summary=f"{finding.summary}, at the first step of each pass: "
+        f"{milliseconds(run.median_ms + run.long.first_median_ms)} instead of {milliseconds(run.median_ms)}, "
+        f"{percent(run.first_share)} of the training time",
         evidence=(
             *measures,
-            Measure.share(label, starts.share, limits.starts),
-            Measure("what they add to the mean step at most", ms(starts.each_step_ms)),
+            Measure.share(label, run.first_share, limits.starts),
+            Measure("what they add to the mean step at most", ms(run.first_share * run.mean_ms)),
         ),
         effects=(),
-        severity=Severity.of(starts.share),
+        severity=Severity.of(run.first_share),
     )
 
 
