@@ -118,6 +118,7 @@ def test_each_setting_arrives_in_the_program_or_its_run_has_no_figure() -> None:
 TRY = """
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from tfdoctor import cli
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import trial
@@ -126,7 +127,8 @@ from tfdoctor.trial.running import Runner
 
 def conduct():
     program = RecordedProgram((sys.executable, "-c", "import time; time.sleep(60)"), Path.cwd(), Kind.SCRIPT)
-    with Runner.of(program, layer=False) as stage:
+    with TemporaryDirectory() as folder:
+        stage = Runner(program, Path(folder).resolve(), False)
         trial.conduct(stage, trial.Agenda([Variant("no")], min, say=lambda text: print(text, flush=True)))
 
 cli.app = lambda **_: conduct()
