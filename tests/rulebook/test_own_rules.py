@@ -180,6 +180,7 @@ def test_the_list_of_rules_is_also_data() -> None:
 @cases(
     ("input-bond", "unknown rule 'input-bond': did you mean 'input-bound'?"),
     ("INPUT-BOUND", "unknown rule 'INPUT-BOUND': did you mean 'input-bound'?"),
+    ("python-in-loop", "unknown rule 'python-in-loop': 'between-steps' reports it now."),
     ("zzz", "unknown rule 'zzz': `tfdoctor rules` lists all rules."),
     ("ALL", "ALL stands for several rules: `tfdoctor rules` lists them."),
     ("input", "input stands for several rules: `tfdoctor rules` lists them."),

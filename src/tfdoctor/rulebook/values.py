@@ -38,6 +38,10 @@ def number(value: object, where: str) -> float:
     return amount
 
 
+# Rules of earlier versions, and those that report what they found.
+SUCCEEDED = {"python-in-loop": "between-steps"}
+
+
 def key_name(name: str) -> str:
     """Return a key as TOML writes it, on one line."""
     return name if re.fullmatch(r"[\w-]{1,60}", name) else repr(name[:LONGEST])
@@ -58,6 +62,8 @@ def shown(value: object) -> str:
 
 def hint(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return "did you mean 'x'?", ignoring case; where no word is similar, ``otherwise``, or all known words."""
+    if word in SUCCEEDED:
+        return f"{SUCCEEDED[word]!r} reports it now."
     words = sorted({str(name) for name in known})
     lowered = {name.lower(): name for name in words}
     for near in get_close_matches(word.lower(), lowered, n=1):
