@@ -31,7 +31,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "batch, hoist, less often, compile": "slow-call",
         "batch": "small-batch per-element-map serial-batch kernel-launch-bound column-slices fragmented-matmul"
         " optimizer-overhead small-replica-batch recurrent-loop unvectorized-operation",
-        "batch, keep, parallel, cheaper form, bounded": "slow-preparation",
+        "batch, keep, parallel, cheaper form, bounded, compile": "slow-preparation",
         "parallel": "sequential-map serial-reads disabled-autotune thread-limit serial-transfer busy-workers",
         "parallel, keep, cheaper form, beside, hoist": "python-input",
         "parallel, cheaper form": "input-bound starved-cpu",
