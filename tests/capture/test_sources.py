@@ -246,6 +246,13 @@ for i in range(9):
     (PLAYING, 7, {3, 4, 5, 6, 7}),
     ("for i in range(9):\n    rows[:] = load(i)\n    log.append(i)\n    step(rows)\n", 4, {1, 2, 4}),
     ("for i in range(9):\n    fill(rows)\n    print(i)\n    step(rows)\n", 4, {2, 4}),
+    (
+        "for i in range(9):\n    rows = []\n    for x in play():\n        rows.append(x)\n    step(rows)\n",
+        5,
+        {2, 3, 4, 5},
+    ),
+    ("for i in range(9):\n    rows = play(i)\n    for _ in range(4):\n        step(rows)\n", 4, {1, 2, 4}),
+    ("for i in range(9):\n    full = memory.add(play())\n    step(memory.sample())\n    print(full)\n", 3, {2, 3}),
 )
 def test_the_lines_that_make_the_arguments(script: str, line: int, expected: set[int] | None) -> None:
     """Traps: a replay buffer is filled by calls that assign nothing, or is arrays that a function draws from.

@@ -64,6 +64,12 @@ def test_verdicts(told: Cases) -> None:
     told["cloning in the loop around the training, and before it"] = [
         example(at_work(clones, phase=Phase.BUILDING, looped=looped)) for looped in (True, False)
     ]
+    norms = at_work(GET_WEIGHTS, callback="Norms.on_train_batch_end", function="norms")
+    told["weights that a callback only reads, and those that it sets"] = [
+        example(norms),
+        example(norms, replace(norms, at=SET, calls=SET_WEIGHTS)),
+    ]
+    told["a line that was seen once"] = example(at_work(SET_WEIGHTS, 59.0), at_work(clones))
     told["a session that is cleared in each step"] = example(at_work("keras.src.utils.clear_session"))
     told["calls with phases of their own"] = example(at_work("keras.src.trainer.Trainer.predict"))
     fits = (

@@ -80,6 +80,22 @@ def test_what_is_no_other_call() -> None:
     assert frame.f_locals == {"values": (1,), "named": {}}
 
 
+def test_a_dictionary_that_the_program_holds_stays_as_it_is() -> None:
+    frame = load(1, scale=2)
+    held = frame.f_locals
+    assert given_again.GivenAgain().seen(frame, 0, ()) == (False, None)
+    assert held == {"values": (1,), "named": {"scale": 2}}
+
+
+def test_nested_lists_are_compared_up_to_so_many_elements() -> None:
+    nested = [[[*range(60)] for _ in range(60)] for _ in range(60)]
+    assert seen(load(nested), load(nested)) == [None, None]
+    assert seen(load(nested[0][:30]), load(nested[0][:30])) == [False, True]
+    known = given_again.GivenAgain()
+    known.seen(load(WORDS), 0, ())
+    assert all(isinstance(one, int) for of in known.calls.values() for one in of)  # what they are is not kept
+
+
 class EagerTensor:
     """What TensorFlow's arrays are called, of three rows."""
 

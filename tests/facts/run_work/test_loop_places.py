@@ -72,6 +72,16 @@ def in_a_short_run_the_traced_steps_say_which_lines_take_the_time() -> object:
     return found(steps(20, 10.0, LOOP), window=HostLines({Stage.HOST: (enters, own)}))
 
 
+@told
+def what_the_run_shows_to_make_arguments_makes_them_in_the_traced_steps_too() -> object:
+    """The samples of a window have a line and its caller alone."""
+    own = TimedLine(Location("play.py", 4), 30, 4.0, callers={Location("play.py", 9): 30})
+    around = (place("play.py:9"), place("t.py:19"))
+    acts = steps(20, 10.0, LOOP), python(0.1, "play.py:4", looped=True, around=around)
+    makers = (LoopMakers((f"{FOLDER}/t.py", 12), ((18, 19),)),)
+    return found(*acts, makers=makers, window=HostLines({Stage.HOST: (own,)}))
+
+
 def eager(*lines: tuple[str, dict[str, Any]]) -> object:
     """A loop whose steps Python runs one operation at a time."""
     facts = Chart([run := made(beside(*lines)).recording(), Trace(())])

@@ -13,23 +13,23 @@ SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return
 
 
 def makers(source: SyntaxTree, line: int) -> tuple[Span, ...] | None:
-    """Return the lines of a loop's statements that the arguments of the call at a line come from.
+    """Return the lines of the outermost loop's statements that the arguments of the call at a line come from.
 
     None where no loop holds the call. Statements count that assign what the call, or another such
-    statement, reads; or that may change an object which outlives a round of the loop, as `buffer.add(x)`.
+    statement, reads; that call a method of such an object, as `buffer.add(x)`; or that may change one which
+    outlives a round of the loop.
     """
-    loop: ast.AST = [source.tree, *source.loops_at(line)][-1]
-    simple = [node for node in ast.walk(loop) if isinstance(node, SIMPLE)]
-    call = next((statement for statement in simple if source.covers(statement, line)), None)
+    loop: ast.AST = [*source.loops_at(line), source.tree][0]
+    simple = [node for node in ast.walk(loop) if isinstance(node, SIMPLE | ast.For)]
+    own = (one for one in simple if isinstance(one, SIMPLE))
+    call = next((statement for statement in own if source.covers(statement, line)), None)
     if loop is source.tree or call is None:
         return None
     trains = {root_name(node.func) for node in source.inside(ast.Call, call)}
     functions = {one.name: one for one in source.functions if one.name not in trains}
-    chosen, wanted = _origins(call, simple, _outliving(source, loop, call), functions)
-    spans = [(statement.lineno, statement.end_lineno or 0) for statement in chosen]
-    if isinstance(loop, ast.For) and _names(loop.target, ast.Store) & wanted:
-        spans.append((loop.lineno, loop.iter.end_lineno or 0))
-    return tuple(spans)
+    kept = _kept(source, loop, call)
+    chosen = _origins(call, simple, kept, kept - _names(loop, ast.Store), functions)
+    return tuple((one.lineno, _head(one).end_lineno or one.lineno) for one in chosen)
 
 
 def assigned(at: At, function: str, given: int, from_last: int) -> int | None:
@@ -58,21 +58,31 @@ def assigned(at: At, function: str, given: int, from_last: int) -> int | None:
 
 
 def _origins(
-    call: ast.stmt, simple: Iterable[ast.stmt], outliving: set[str], functions: Mapping[str, Function]
-) -> tuple[Sequence[ast.stmt], set[str]]:
-    """Return a statement with all that it depends on, and the names they read, also in functions of the file."""
+    call: ast.stmt,
+    simple: Iterable[ast.stmt],
+    kept: set[str],
+    outliving: set[str],
+    functions: Mapping[str, Function],
+) -> Sequence[ast.stmt]:
+    """Return a statement with all that it depends on, also in functions of the file; of a loop its head counts."""
     chosen, wanted, grown = [call], _names(call, ast.Load), True
     while grown:
         wanted = wanted.union(*(_readings(functions[name]) for name in wanted if name in functions))
-        more = [
-            statement
-            for statement in simple
-            if statement not in chosen and (_names(statement, ast.Store) | _changed(statement) & outliving) & wanted
-        ]
+        more = []
+        for one in (one for one in simple if one not in chosen):
+            changed = (_changed(one) & outliving) | (_called_on(one) & kept)
+            more += [one] if (_names(_head(one), ast.Store) | changed) & wanted else []
         chosen += more
-        wanted = wanted.union(*(_names(statement, ast.Load) for statement in more))
+        wanted = wanted.union(*(_names(_head(one), ast.Load) for one in more))
         grown = bool(more)
-    return chosen, wanted
+    return chosen
+
+
+def _head(statement: ast.stmt) -> ast.stmt:
+    """Return a statement, of a loop without its body."""
+    if not isinstance(statement, ast.For):
+        return statement
+    return ast.Assign([statement.target], statement.iter, end_lineno=statement.iter.end_lineno)
 
 
 def _readings(function: Function) -> set[str]:
@@ -81,14 +91,26 @@ def _readings(function: Function) -> set[str]:
     return _names(function, ast.Load) - own
 
 
-def _outliving(source: SyntaxTree, loop: ast.AST, call: ast.stmt) -> set[str]:
-    """Return the names of objects that a loop only reads, without modules and what the call is called on."""
+def _kept(source: SyntaxTree, loop: ast.AST, call: ast.stmt) -> set[str]:
+    """Return the names of objects that a loop reads, without modules and what the call is called on."""
     modules = {(alias.asname or alias.name).partition(".")[0] for alias in source.all(ast.alias)}
     calls = source.inside(ast.Call, call)
     parts = [part for node in calls for part in (*node.args, *node.keywords)]
     given = set[str]().union(*(_names(part, ast.Load) for part in parts))
     on = set[str]().union(*(_names(node.func, ast.Load) for node in calls)) - given
-    return _names(loop, ast.Load) - _names(loop, ast.Store) - modules - on
+    return _names(loop, ast.Load) - modules - on
+
+
+def _called_on(statement: ast.stmt) -> set[str]:
+    """Return the object whose method a statement calls."""
+    match statement:
+        case (
+            ast.Expr(value=ast.Call(func=ast.Attribute() as function))
+            | ast.Assign(value=ast.Call(func=ast.Attribute() as function))
+        ):
+            return {root_name(function)}
+        case _:
+            return set()
 
 
 def _changed(statement: ast.stmt) -> set[str]:

@@ -30,7 +30,7 @@ class LoopLines(Record, dict=True):
     @property
     def rare(self) -> bool:
         """Whether most of it is in steps of more than 1.5 times the usual one."""
-        return 2 * sum(line.long_ms for line in self.group.lines) > self.group.ms
+        return _is_rare(sum(line.long_ms for line in self.group.lines), self.group.ms)
 
 
 class LoopPlaces(Record):
@@ -54,10 +54,9 @@ class LoopPlaces(Record):
         every = _sampled(phases, steps, window)
         waits = {line.at for line in every if line.work is RunWork.INPUT}
         other = {None, *waits, *map(place, lines_that_train(recording))}
-        # Neither the step's work nor costly calls, except what a callback writes.
-        own = ((line, slow_call(line.calls)) for line in every if line.at not in other and not line.exact)
-        cheap = [line for line, kind in own if kind is None or (kind is SlowCall.WRITE and line.callback)]
-        lines = [line for line in cheap if line.work is RunWork.OTHER]
+        costly = {line for line, _ in costly_lines(every)}
+        own = (line for line in every if line.at not in other and not line.exact and line not in costly)
+        lines = [line for line in own if line.work is RunWork.OTHER]
         if steps.source == StepSource.EAGER_GRADIENT:
             if not any(line.in_step or line.callback for line in lines):
                 raise Unavailable("the step itself runs operation by operation, so the loop has no separate work")
@@ -66,13 +65,17 @@ class LoopPlaces(Record):
             ]
         named = by_key((line.callback, line) for line in lines)
         groups = [(LineGroup(tuple(own)), name) for name, own in named.items() if name]
-        groups += [(group, "") for group in line_groups(named.get("", ()))]
+        own_loop = by_key((_is_rare(line.long_ms, line.ms), line) for line in named.get("", ()))
+        groups += [(group, "") for lines in own_loop.values() for group in line_groups(lines)]
         makers = recording.run.makers if recording.run else ()
         spans = [(at.path, first, last) for one in makers if (at := place(one.at)) for first, last in one.lines]
+        # The samples of the traced steps do not have all lines that lead to one.
+        making = {line.at for line in phases.at(Phase.STEPS) if _makes([line], spans)}
         found = (
             LoopLines(group, name, aside=bool(makers))
             for group, name in groups
-            if group.work not in IN_STEPS and (name or not _makes(group.lines, spans))
+            if group.work not in IN_STEPS
+            and (name or not (_makes(group.lines, spans) or any(line.at in making for line in group.lines)))
         )
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 
@@ -91,6 +94,30 @@ def _sampled(phases: RunPhases, steps: RunSteps, window: HostLines | None) -> Se
         for line in own
         if line.work not in WITHIN
     ]  # fmt: skip
+
+
+def _is_rare(long_ms: float, all_ms: float) -> bool:
+    return 2 * long_ms > all_ms
+
+
+def costly_lines(lines: Sequence[RunLine]) -> Iterator[tuple[RunLine, SlowCall]]:
+    """Yield the lines with calls that are made for a whole run; what computes with weights in between is theirs.
+
+    What a callback writes, or reads of weights that it does not set, is a part of what the callback does.
+    """
+    of_weights = defaultdict[tuple[str, str], list[RunLine]](list)
+    for line in lines:
+        if line.at and line.function and slow_call(line.calls) is SlowCall.WEIGHTS:
+            of_weights[line.at.path, line.function].append(line)
+    for line in lines:
+        kind, own = slow_call(line.calls), of_weights.get((line.at.path, line.function), []) if line.at else []
+        numbers = [one.at.line for one in own if one.at]
+        if kind is None and line.at and numbers and min(numbers) < line.at.line < max(numbers):
+            kind = SlowCall.WEIGHTS
+        sets = any(one.calls.endswith("set_weights") for one in own)
+        of_callback = kind is SlowCall.WRITE or (kind is SlowCall.WEIGHTS and not sets)
+        if kind and not (line.callback and of_callback):
+            yield line, kind
 
 
 def _makes(lines: Iterable[RunLine], spans: Sequence[tuple[str, int, int]]) -> bool:

@@ -62,7 +62,9 @@ class RunModel(Record):
 
     def _exposed(self, of_host: float, effects: Sequence[Effect]) -> float:
         """Return by which share of the host's work in all steps, in ms, these get shorter without it, 0 to 1."""
-        each = of_host / self.steps.count if self.steps and self.steps.count else 0.0
+        # Where the steps of another training were traced, they say nothing of these.
+        traced = self.steps is not None and self.steps.traced_ms is not None
+        each = of_host / self.steps.count if self.steps and self.steps.count and traced else 0.0
         parts = {stage: self.step.exposed[stage] for stage in HOST_PARTS} if self.step else {}
         typical = min(each, sum(parts.values()))
         if self.step is None or typical <= 0:

@@ -46,7 +46,8 @@ def check(  # noqa: PLR0913, PLR0917 - the run, and the typical step
     )
     if not slow.places:
         longest = f", at most {milliseconds(slow.longest_ms)} at one line" if places else ""
-        text = f"Beside the calls that train, the steps do other work for {duration(sum(one.ms for one in places))}"
+        shown = duration(sum(one.ms for one in places))
+        text = f"Samples show {shown} of other work in the steps than the calls that train"
         necessary = _known(phases, breakdown, run, steps, limits) if breakdown else ()
         return Healthy(summary=f"{text} in the whole run{longest}", evidence=measures, necessary=necessary)
     return slow.finding(
@@ -70,7 +71,7 @@ def _place(one: LoopLines, most_ms: float, run: RunSteps | None) -> RunPlace:
         says, code = f"{{name}} works between the calls that train at {{at}}: {PART}, {often}", "callback"
         action, left, bound = CALLBACK.format(one.callback), RARELY, Bound.EXPECTED
     elif one.aside:
-        action, left, bound = LOOP, RARELY, Bound.EXPECTED
+        action, left = LOOP, RARELY  # at most: what is not read to make an argument may be needed all the same
     if one.rare:
         action, left, bound = RARER.format(one.callback or "this line"), 0.0, Bound.AT_MOST
     changed = "it sees every 100th batch of an epoch" if one.callback and not one.rare else ""

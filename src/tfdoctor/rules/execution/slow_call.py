@@ -1,6 +1,7 @@
 from math import ceil
 
 from tfdoctor.facts.kit import by_key
+from tfdoctor.facts.run_work.loop_places import costly_lines
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -13,6 +14,7 @@ MOST_STEPS = 100  # Steps from one write to the next at most: 99 % of its time i
 MANY = 8.0  # Calls per step from which on one call for all examples spares most of their time (seven eighths of it)
 SEVERAL_FITS = 5  # Calls of fit from which on they are a loop: scripts train in several phases, or warm up
 SHORT_FIT = 2  # Steps of a fit up to which its own cost is in every step
+LEAST = 1e-3  # Share of the run below which a line is none of these: it may be seen once
 SPREAD = 0.5  # Runs per step from which a summary in the graph is in most steps
 RARER = "nothing is written in the other steps"
 # Phases of a line that a loop of training steps makes calls at: cloning is building, and writing is saving.
@@ -67,22 +69,18 @@ def check(
 
 
 def _lines(phases: RunPhases, run: RunSteps) -> Iterator[tuple[SlowCall, RunLine]]:
-    """Yield the lines of the steps with such calls; what a function computes with weights in between is theirs."""
+    """Yield the lines of the steps with such calls, those that take a thousandth of the run."""
     lines = [line for line in phases.at(*PHASES) if line.at and not line.exact]
-    of_weights = defaultdict[tuple[str, str], list[int]](list)
-    for line in lines:
-        if line.at and line.function and slow_call(line.calls) is SlowCall.WEIGHTS:
-            of_weights[line.at.path, line.function].append(line.at.line)
-    for line in lines:
-        kind = slow_call(line.calls)
-        around = of_weights.get((line.at.path, line.function)) if line.at else None
-        if kind is None and line.at and around and min(around) < line.at.line < max(around):
-            kind = SlowCall.WEIGHTS
+    for line, kind in costly_lines(lines):
         eager = kind is SlowCall.MODEL and run.source == StepSource.EAGER_GRADIENT  # the step's own model
         again = line.phase is Phase.STEPS or line.looped or OF_BATCHES.search(line.callback)
-        if kind is SlowCall.WRITE and line.callback:
-            continue  # a part of what the callback does: between-steps has all of it
-        if kind and kind in INSTEAD and again and not eager:
+        if (
+            kind in INSTEAD
+            and kind is not SlowCall.FIT
+            and again
+            and not eager
+            and line.ms >= LEAST * phases.total_ms
+        ):
             yield kind, line
 
 
@@ -94,7 +92,7 @@ def _place(kind: SlowCall, lines: Sequence[RunLine], run: RunSteps, often: int) 
         remedy = Remedy(f"Write every {often} steps", CODE["write"].format(often), changes=RARER)
         left = 1.0 / often
     return RunPlace(
-        at=group.at, phase=group.phase, ms=group.ms, left=left, bound=bound, remedies=(remedy,),
+        at=group.lines[0].at, phase=group.phase, ms=group.ms, left=left, bound=bound, remedies=(remedy,),
         says=f"Calling {kind} in the training loop at {{at}}{{within}} takes {PART}, {{each}} per step",
         within=in_function(group), recurs=Recurrence.PER_STEP, times=run.count, group=group,
     )  # fmt: skip

@@ -8,6 +8,7 @@ A call works on one item where all of its arrays of two dimensions or more have 
 
 from __future__ import annotations
 
+import sys
 import weakref
 
 from ..process.stack import OURS, outward, user_file
@@ -30,6 +31,8 @@ RESUMED = 0x20 | 0x80 | 0x200
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 OWN = frozenset(("locals", "vars", "dir", "eval", "exec"))
 MOST_ITEMS = 64  # Of a dictionary that is compared, or arrays of a table
+MOST_COMPARED = 2_000  # Elements of all arguments of a call: 1 ms
+OURS_ALONE = 3  # References to a frame's dictionary: the frame's, our variable, and that of `getrefcount`
 LOOKS = 32  # Elements of an array or a list that are compared, evenly spaced
 DEEPEST = 4
 LONGEST = 100_000  # Characters of a text that is compared: Python reads all of them once
@@ -51,9 +54,10 @@ class GivenAgain:
     """The arguments that sampled calls had, by where they are made."""
 
     def __init__(self) -> None:
-        self.calls: dict[Call, set[object]] = {}
+        self.calls: dict[Call, set[int]] = {}
         self.last: dict[Call, int] = {}  # the step in which a call was seen last
         self.held: dict[int, weakref.ref[object]] = {}
+        self.left = 0  # elements of the present call that are still compared
 
     def seen(self, frame: FrameType, step: int, trains: Container[CodeType]) -> Given:
         """Say whether a call that no sample showed before has the arguments of an earlier one, and one item.
@@ -75,16 +79,18 @@ class GivenAgain:
         except Exception:  # an argument is gone, or changes while it is read
             return None, None
         finally:
-            # Before Python 3.13 the frame keeps this copy: it would keep alive what the function lets go.
-            if type(values) is dict:
+            # Before Python 3.13 the frame keeps this copy: it would keep alive what the function lets go. A program
+            # that asked for the frame's variables itself holds the same dictionary.
+            if type(values) is dict and sys.getrefcount(values) <= OURS_ALONE:
                 values.clear()
 
     def _repeats(self, call: Call, values: dict[str, object], step: int) -> bool | None:
         """Say whether a call has the arguments of an earlier step's; None where one of them is not compared."""
         if self.last.get(call, -1) == step or not values:
             return None
+        self.left = MOST_COMPARED
         try:
-            given = tuple((name, self._content(value)) for name, value in values.items())
+            given = hash(tuple((name, self._content(value)) for name, value in values.items()))
         except Exception:
             return None
         known = self.calls.setdefault(call, set()) if len(self.calls) < MOST_CALLS else self.calls.get(call)
@@ -96,7 +102,9 @@ class GivenAgain:
         return repeats
 
     def _content(self, value: Any, depth: int = 0) -> object:  # noqa: ANN401  # any argument of the user's
-        kind = type(value)
+        kind, self.left = type(value), self.left - 1
+        if self.left < 0:
+            raise Unknown
         if kind in PLAIN:
             return kind, self._short(value)
         if depth < DEEPEST and kind in (tuple, list):
