@@ -168,6 +168,11 @@ LESS = Effect(Stage.INPUT, 0.98, MAP), Effect(Stage.BETWEEN, 0.0)
 PAUSES = Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(16.5), bound=Bound.AT_MOST)
 
 
+def at_line(recurs: Recurrence) -> RunEffect:
+    """A change of the run at the line."""
+    return RunEffect(phase=Phase.STEPS, of=ms(5_000.0), subject="train.py:3", recurs=recurs)
+
+
 def mapped(time: float, **parts: Any) -> Chart:
     """A step of these parts beside which a map makes its input."""
     return chart_of(PipelineSegment({MAP: time}, overlapped=True), **parts)
@@ -316,6 +321,18 @@ ACCOUNTS: dict[str, Case] = {
     "nor what is explained": case(others(Cores(2.0, 0.4, 1.5), "host"), needs("host", 5.0)),
     "seen in the host part": case(chart_of(TIMED, untimed(), host=100.0)),
     "seen between steps": case(chart_of(TIMED, untimed(), between=100.0)),
+    # Trap: a change at the same line of what comes once in an epoch, and what Keras does at the line of a call.
+    **{
+        f"a change of what comes {recurs} at a line of the step's {work.value}": case(
+            chart_of(HostLines({Stage.HOST: (TimedLine(LINE, 20, 95.0, work=work),)}), host=100.0),
+            states("of-run", at_line(recurs), remedies=(Remedy("Change it", at=LINE),)),
+        )
+        for recurs, work in (
+            (Recurrence.PER_STEP, LineWork.PYTHON),
+            (Recurrence.PER_EPOCH, LineWork.PYTHON),
+            (Recurrence.PER_STEP, LineWork.LOOPING),
+        )
+    },
     # Trap: the loop that calls `train_on_batch`, or a compiled function, is the user's.
     **{
         f"{work.value} names no loop of its own": case(chart_of(works(work), untimed(), host=100.0))

@@ -13,15 +13,16 @@ def works(ms: float, number: int = 27, callback: str = WEIGHTS, *, aside: bool =
     return LoopLines(LineGroup((line,)), callback, aside)
 
 
-def example(
+def example(  # noqa: PLR0913 - the rule's own
     *places: LoopLines, breakdown: Breakdown | None = None, on: Device | None = None, whole: bool = True,
     retracing: Retracing | None = None, source: StepSource = StepSource.KERAS_FIT, saving_ms: float = 0.0,
+    shown_ms: float = 0.0,
 ) -> Verdict:  # fmt: skip
     """Judge a run of a minute with 4,000 steps of 13 ms, in which these lines work."""
     phases = divided_run(60_000.0, {Phase.SAVING: saving_ms, Phase.IMPORTS: 8_000.0})
     phases = replace(phases, once_ms=8_000.0, whole=whole, missing="the run as a whole was not recorded")
     steps, run = replace(even_steps(20, 13.0), source=source), equal_steps(script(1), 4_000, 13.0)
-    return between_steps.check(phases, breakdown, LoopPlaces(places), run, on, retracing, steps)
+    return between_steps.check(phases, breakdown, LoopPlaces(places, shown_ms), run, on, retracing, steps)
 
 
 def traced(between: float, step: float = 20.0, **more: Any) -> Verdict:
@@ -59,6 +60,10 @@ def test_verdicts(told: Cases) -> None:
     between = Breakdown.of(between=3.0, device=6.0)
     told["saving takes the time between steps"] = example(breakdown=between, saving_ms=10_100.0)
     told["one step in three has the time between steps"] = example(breakdown=replace(between, steps=FEW))
+    for shown_ms in (8_000.0, 11_000.0):
+        told[f"3 ms between steps, of which samples show lines for {shown_ms / 4_000} ms"] = example(
+            breakdown=between, shown_ms=shown_ms
+        )
     told["a trace alone: a twentieth of the step, and less"] = [traced(ms) for ms in (1.0, 0.99)]
     told["a trace alone: half a millisecond, and less"] = [traced(ms, step=2.0) for ms in (0.5, 0.49)]
     told["a trace alone: calls and traces of functions are not counted"] = [
@@ -75,13 +80,15 @@ def test_what_the_input_hides(told: Cases) -> None:
         f"{name}: {model.saving_ms((), [effect]):,.0f} ms" for name, model in (
             ("nothing limits the step", priced()), ("an input of 9 ms", priced(input_ms=9.0)),
             ("a step that has no such time", priced(host=0.0)),
+            ("the traced steps are another training's", priced(input_ms=9.0, traced=False)),
         )
     ]  # fmt: skip
 
 
-def priced(host: float = 4.0, input_ms: float = 0.0) -> RunModel:
+def priced(host: float = 4.0, input_ms: float = 0.0, *, traced: bool = True) -> RunModel:
     """Price 4,000 steps of 10 ms."""
     ahead = (PipelineSegment({"Root": input_ms}, overlapped=True),) if input_ms else ()
     exposed = Breakdown.of(host=host, device=10.0 - host).median
     model = StepModel(device=DeviceKind.CPU, exposed=exposed, segments=ahead)
-    return RunModel(divided_run(40_000.0, {}), equal_steps(script(1), 4_000, 10.0), model)
+    steps = replace(equal_steps(script(1), 4_000, 10.0), traced_ms=10.0 if traced else None)
+    return RunModel(divided_run(40_000.0, {}), steps, model)

@@ -15,13 +15,15 @@ from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.sampled_steps import HostLines
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.timed_line import WITHIN, TimedLine
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.humanize import number, with_noun
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, PartTime, Stage
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, PartTime, Recurrence, Stage
 
+# How often time of the run comes that steps have a part of.
+IN_STEPS = (Recurrence.PER_STEP, Recurrence.PER_CALL)
 WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"
 
 
@@ -55,13 +57,16 @@ class StepParts(Record):
         subjects, declared, at = dict[str, float](), list[PartTime](), set[Location | None]()
         for finding in findings:
             declared += finding.names
-            at.update(finding.lines if finding.run_effects else ())
+            in_steps = any(effect.recurs in IN_STEPS for effect in finding.run_effects)
+            at.update(finding.lines if in_steps else ())
             for effect in finding.effects:
                 if effect.stage == part and effect.names:
                     time = self._named_by(effect)
                     subjects[effect.subject] = max(subjects.get(effect.subject, 0.0), time)
         of_part = (line for stage, own in self.lines.items() if stage == part for line in own)
-        at_lines = self.kept[part] * sum(line.ms for line in of_part if line.at in at)
+        # What TensorFlow and Keras do for a call that trains is none of the change at its line.
+        own = (line.ms for line in of_part if line.at in at and line.work not in WITHIN)
+        at_lines = self.kept[part] * sum(own)
         return min(self.times_ms[part], max(sum(subjects.values()), self._of(part, declared), at_lines))
 
     def _named_by(self, effect: Effect) -> float:

@@ -141,6 +141,22 @@ def a_timed_call_needs_no_samples_and_a_sampled_line_does() -> object:
     return {f"{in_words(line.at)} is sure": line.sure for line in phases(run).lines if line.at}
 
 
+@cases(((9, 10), True), ((8, 10), False), ((0, 0), False))
+def test_a_line_works_on_one_item_where_nearly_all_calls_have_one_row(
+    seen: tuple[int, int], *, single: bool
+) -> None:
+    """Also at the line of a call that is timed, whose name is not that of the sampled stack."""
+    one_row, calls = seen
+    given = made(during(RunCall.FUNCTION, 2.0, "play.py:8", "policy")).recording()
+    log = sure(given.run)
+    numbers = [number for number, stack in log.stacks.items() if stack.at]
+    told = {str(number): (calls, one_row) for number in numbers} if calls else {}
+    again = replace(log, buckets=(replace(log.buckets[0], single=told, given=told), *log.buckets[1:]))
+    (line,) = (one for one in RunPhases.measure(replace(given, run=again), None).lines if one.at)
+    assert (line.exact, line.single) == (True, single)
+    assert (line.given, line.again) == (calls * len(numbers), one_row * len(numbers))
+
+
 def test_what_comes_once_is_told_from_what_comes_again() -> None:
     short, long = phases(keras(epochs=2)), phases(keras(epochs=6))
     assert long.once_ms == pytest.approx(short.once_ms, abs=80)

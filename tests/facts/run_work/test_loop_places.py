@@ -54,6 +54,7 @@ told[found] = {
     "rows that are read one by one": beside(("t.py:20", {"calls": "pandas.DataFrame.iterrows", "repeats": True})),
     "waits for TensorFlow's operations": beside(("t.py:20", {"runs": "tensorflow.execute.quick_execute"})),
     "work of long steps": beside(("t.py:20", {"long": True})),
+    "work of long steps beside a line of each": beside(("t.py:20", {"long": True}), ("t.py:22", {})),
     "a short run": (steps(20, 10.0, LOOP), python(0.1, "t.py:20", looped=True)),
 }  # fmt: skip
 

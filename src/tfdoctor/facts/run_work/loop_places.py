@@ -38,10 +38,11 @@ class LoopPlaces(Record):
 
     Left out are the lines that train, wait for input, or make arguments of the call that trains; costly calls
     (`SlowCall`); work on rows, files and texts (`IN_STEPS`), and the operations of a step that Python itself runs
-    one by one.
+    one by one. ``shown_ms`` is the time of all lines but those that train.
     """
 
     places: tuple[LoopLines, ...]
+    shown_ms: float = 0.0
 
     @classmethod
     def measure(cls, recording: Recording, phases: RunPhases, steps: RunSteps, window: HostLines | None) -> Self:
@@ -52,8 +53,8 @@ class LoopPlaces(Record):
         """
         place = Places.of(recording)
         every = _sampled(phases, steps, window)
-        waits = {line.at for line in every if line.work is RunWork.INPUT}
-        other = {None, *waits, *map(place, lines_that_train(recording))}
+        trains = {None, *map(place, lines_that_train(recording))}
+        other = trains | {line.at for line in every if line.work is RunWork.INPUT}
         costly = {line for line, _ in costly_lines(every)}
         own = (line for line in every if line.at not in other and not line.exact and line not in costly)
         lines = [line for line in own if line.work is RunWork.OTHER]
@@ -77,7 +78,8 @@ class LoopPlaces(Record):
             if group.work not in IN_STEPS
             and (name or not (_makes(group.lines, spans) or any(line.at in making for line in group.lines)))
         )
-        return cls(tuple(sorted(found, key=lambda one: -one.ms)))
+        shown_ms = sum(line.ms for line in every if line.at not in trains)
+        return cls(tuple(sorted(found, key=lambda one: -one.ms)), shown_ms)
 
 
 def _sampled(phases: RunPhases, steps: RunSteps, window: HostLines | None) -> Sequence[RunLine]:

@@ -49,6 +49,8 @@ def check(  # noqa: PLR0913, PLR0917 - the run, and the typical step
         shown = duration(sum(one.ms for one in places))
         text = f"Samples show {shown} of other work in the steps than the calls that train"
         necessary = _known(phases, breakdown, run, steps, limits) if breakdown else ()
+        if breakdown and run and not necessary and (unseen := _unseen(breakdown, loop, run, retracing, limits)):
+            return NotApplicable(reason=unseen)
         return Healthy(summary=f"{text} in the whole run{longest}", evidence=measures, necessary=necessary)
     return slow.finding(
         measures,
@@ -100,14 +102,33 @@ def _known(
     return (PartTime(Stage.BETWEEN, ms(between_ms), why),) if why else ()
 
 
+def _unseen(
+    breakdown: Breakdown, loop: LoopPlaces, run: RunSteps, retracing: Retracing | None, limits: Limits
+) -> str:
+    """Return that there is time between two steps of which no sample shows a line; "" where there is none.
+
+    Python that does not give up its lock for long is hardly sampled.
+    """
+    unseen_ms = _between(breakdown, retracing) - loop.shown_ms / max(1, run.count)
+    if unseen_ms < max(limits.least_ms, limits.share * breakdown.step_ms):
+        return ""
+    share = percent(unseen_ms / breakdown.step_ms)
+    return f"{milliseconds(unseen_ms)} ({share} of the step) pass between two steps in which no sample shows a line"
+
+
+def _between(breakdown: Breakdown, retracing: Retracing | None) -> float:
+    """Return the time between two steps in which no function is called or traced, in ms per step."""
+    called_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
+    return max(0.0, breakdown[Stage.BETWEEN] - called_ms)
+
+
 def _of_trace(
     phases: RunPhases, breakdown: Breakdown | None, retracing: Retracing | None, limits: Limits
 ) -> Verdict:
     """Judge the time between two steps of a trace alone, whose lines are not known."""
     if breakdown is None or not breakdown.step_ms:
         return NotApplicable(reason=phases.missing)
-    called_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
-    work_ms = max(0.0, breakdown[Stage.BETWEEN] - called_ms)
+    work_ms = _between(breakdown, retracing)
     return judged(
         Measure.share("share of the step between two calls that train", work_ms / breakdown.step_ms, limits.share),
         Measure(

@@ -44,9 +44,10 @@ def check(
     least_ms = max(limits.least_ms, limits.share * phases.recurring_ms)
     all_ms = sum(place.saved_ms for place in places)
     slow = SlowPlaces.of(phases, places if all_ms >= least_ms else [], 0.0)
+    apart = Measure("time from one write to the next, without the writing itself", ms(rest_ms), ms(READ_MS))
     measures = (
         Measure("time that fewer of such calls save in the run", ms(all_ms), ms(least_ms)),
-        Measure("time from one write to the next, without the writing itself", ms(rest_ms), ms(READ_MS)),
+        *((apart,) if writes_ms or in_graph_ms else ()),
     )
     step_ms = breakdown.step_ms if breakdown else 0.0
     effects = [row.scaled(1.0 / often) for row in summaries if row.ms] if often > 1 and spread else []
@@ -74,21 +75,16 @@ def _lines(phases: RunPhases, run: RunSteps) -> Iterator[tuple[SlowCall, RunLine
     for line, kind in costly_lines(lines):
         eager = kind is SlowCall.MODEL and run.source == StepSource.EAGER_GRADIENT  # the step's own model
         again = line.phase is Phase.STEPS or line.looped or OF_BATCHES.search(line.callback)
-        if (
-            kind in INSTEAD
-            and kind is not SlowCall.FIT
-            and again
-            and not eager
-            and line.ms >= LEAST * phases.total_ms
-        ):
+        known = kind is SlowCall.WRITE or (kind in INSTEAD and kind is not SlowCall.FIT)
+        if known and again and not eager and line.ms >= LEAST * phases.total_ms:
             yield kind, line
 
 
 def _place(kind: SlowCall, lines: Sequence[RunLine], run: RunSteps, often: int) -> RunPlace:
     """Return the calls of a kind in a phase: they are one change, at the line with most time."""
     group = LineGroup(tuple(sorted(lines, key=lambda line: -line.ms)))
-    remedy, left, bound = INSTEAD[kind], 0.0, Bound.AT_MOST
-    if kind is SlowCall.WRITE:
+    remedy, left, bound = INSTEAD.get(kind), 0.0, Bound.AT_MOST
+    if remedy is None:
         remedy = Remedy(f"Write every {often} steps", CODE["write"].format(often), changes=RARER)
         left = 1.0 / often
     return RunPlace(
@@ -127,14 +123,13 @@ def _singles(phases: RunPhases, run: RunSteps, calls: RunCalls) -> Iterator[RunP
 
 
 # What to do instead; the sources are linked on the page. Calls of predict, evaluate and save have phases and rules
-# of their own.
+# of their own; what is done about a write depends on how long the steps take.
 INSTEAD: dict[SlowCall | None, Remedy] = {
     SlowCall.FIT: Remedy("Call train_on_batch, or fit once over all batches", CODE["fit"]),
     SlowCall.WEIGHTS: Remedy("Update the variables in place, in a tf.function", CODE["assign"]),
     SlowCall.CLONE: Remedy("Clone the model once, before the loop"),
     SlowCall.MODEL: Remedy("Call the model in a tf.function", CODE["model"]),
     SlowCall.CLEAR: Remedy("Clear the session once, before the model is built"),
-    SlowCall.WRITE: Remedy("Write every 100 steps"),
 }
 SINGLE = Remedy(
     "Stack the examples and call the function once; where a call needs the last one's result, work on several "

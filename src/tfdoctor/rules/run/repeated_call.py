@@ -13,7 +13,7 @@ NOTHING = "no call was sampled whose arguments can be compared: numbers, texts, 
 MANY = 8  # Calls for each epoch from which on most of what they repeat is spared
 PHASES = (Phase.EVALUATION, Phase.PREDICTION)  # In which no variable changes between two calls
 ONCE = "Call {} once, before the loop, and keep its result"
-APART = "Compute what needs no argument once before these calls, and give it to the function"
+APART = "Compute what needs no argument once, while the weights stay the same, and give it to the function"
 EACH = "Keep the result of {} for each of its arguments"
 
 
