@@ -55,7 +55,7 @@ def generate() -> object:
 
 signature = tf.TensorSpec(SHAPE), tf.TensorSpec((8, 1))
 data = {
-    "workers": lambda: Batches(workers=2),
+    "workers": lambda: Batches(workers=2, max_queue_size=1),  # so that no traced steps take batches made before
     "generator": lambda: tf.data.Dataset.from_generator(generate, output_signature=signature),
 }[sys.argv[1]]()
 model = keras.Sequential([keras.Input(SHAPE[1:]), keras.layers.Dense(1)])
