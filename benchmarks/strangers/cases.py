@@ -20,8 +20,9 @@ SUCCEEDED: Mapping[str, tuple[str, ...]] = {
     "python-in-loop": ("between-steps",),
     "slow-call": ("slow-call", "slow-prediction", "slow-evaluation", "frequent-saving"),
     "step-outlier": ("step-outlier", "between-steps"),
+    "zero-learning-rate": (),
 }
-"""Rules in the keys of earlier rounds whose findings others report today."""
+"""Rules in the keys of earlier rounds, and those that report their findings today: others, or none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "compile once, batch": "slow-start",
         "compile once, bounded": "tuning-loop growing-step growing-memory out-of-memory",
         "less data": "late-shrink oversized-decode padding-waste late-gather zero-factor unused-gradients"
-        " shuffle-order sample-weight-scan zero-learning-rate",
+        " shuffle-order sample-weight-scan",
         "cheaper form, batch, less data, hoist": "hot-operation",
         "cheaper form, less data": "broadcast-cost embedding-gradient sparse-operand layout-change slow-random"
         " depthwise-convolution grouped-convolution max-pool-gradient slow-cudnn-path deterministic-operations",

@@ -55,7 +55,6 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
     "calls": (CALLS, TWENTY),
     "datasets": (TEXT["datasets"], {"warmup": 2, "steps": 3}),
     "gradients": (GRADIENTS, {"warmup": 30, "steps": 5}),
-    "optimizers": (TEXT["optimizers"], FEW),
     **{name: (TEXT["texts"] + loop, FEW) for name, loop in LOOPS.items() if name != "session"},
     "scaled": (TEXT["scaled"], FEW),
     # The step has eight times the pipeline's work: of two loops that take as long, each hides what the end of the

@@ -62,29 +62,6 @@ def test_python_is_timed_in_the_window_alone(registry: Any) -> None:
     assert choices.checking_ns == spent
 
 
-@cases(
-    (["adam", "sgd"], 0.0, (0.0,), ["adam", "sgd"]),
-    (["adam"], 0.0, (1e-4, 0.0), []),  # it has trained meanwhile
-    (["adam"], 1e-3, (0.0,), []),  # as at the end of a schedule that a callback sets
-    (["adam"], lambda step: 0.0 * step, (0.0,), []),
-    (["adam"] * 3, 0.0, (0.0,), []),  # not told apart by the scopes of a graph
-)
-def test_a_rate_of_zero_is_told_as_long_as_it_is_zero(
-    names: Any, given: Any, later: Any, told: Any, registry: Any
-) -> None:
-    rate, choices = SimpleNamespace(), registry.choices  # stands for a variable
-    for name in names:
-        choices.optimizer_made(SimpleNamespace(name=name, _learning_rate=rate), given)
-    for value in later:
-        rate.numpy = lambda value=value: value
-        found = choices.zero_rates()
-    assert [one["name"] for one in found] == told
-    context: Any = sys.modules["tensorflow.python.eager.context"]
-    context.executing_eagerly = lambda: False
-    assert choices.zero_rates() == []  # a graph gives no value
-    assert registry.log.errors == []
-
-
 REMOTE = [f"/job:worker/replica:0/task:{at}/device:CPU:0" for at in range(2)]
 LOCAL = [f"/job:localhost/replica:0/task:0/device:GPU:{at}" for at in range(3)]
 

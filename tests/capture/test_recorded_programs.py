@@ -228,8 +228,6 @@ RECORDED: dict[str, tuple[str, Callable[[Run], object], object]] = {
     "steps per execution": ("execution", lambda run: {one.stat("steps") for one in marked_steps(run)}, {4}),
     "no graphs without a trace": ("without", graphs, False),
     "graphs of a trace after a block without one": ("with", graphs, True),
-    # An optimizer around another is given a rate of 0 by Keras, which it does not use.
-    "rates of zero": ("optimizers", lambda run: [one.name for one in run.manifest.steps.zero_rates], ["never"]),
     # It has no graphs: only stack samples point into it. Without its hash no edit of it is possible.
     "the file of an eager loop": ("gradients", sources, ["train_gradients.py"]),
     "its graphs": ("gradients", graphs, False),

@@ -46,7 +46,7 @@ def nothing(*_: object) -> None: ...
 def registry() -> SimpleNamespace:
     """Return a registry that looks at nothing, and knows the lengths that it is told."""
     lengths = dict[object, int]()
-    same = SimpleNamespace(describe=list, zero_rates=list, begin=nothing, end=nothing, rest=nothing)
+    same = SimpleNamespace(describe=list, begin=nothing, end=nothing, rest=nothing)
     given = SimpleNamespace(**dict.fromkeys(("code", "noted", "feeds")), left=0, asks=False, prepare=nothing)
     given.begin = nothing
     found = SimpleNamespace(choices=same, unused_gradients=same, given=given, looped=nothing, lengths=lengths)

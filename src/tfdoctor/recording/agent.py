@@ -117,13 +117,6 @@ class UntracedSteps(Record):
         return all_told and as_long_told and begun < passes / 2
 
 
-class ZeroRate(Record):
-    """An optimizer of Keras that was made with a learning rate of zero, and kept it; its name is a scope's."""
-
-    name: str = ""
-    at: LoopPlace | None = None
-
-
 TimedType = tuple[str, int, float]  # A type of operations, their number and their time in ms
 
 
@@ -163,7 +156,6 @@ class StepsSeen(Record):
     candidates: tuple[Candidate, ...] = ()
     discarded: tuple[int, ...] = ()
     untraced: UntracedSteps | None = None
-    zero_rates: tuple[ZeroRate, ...] | None = None  # None: not recorded
     gradients: tuple[GradientsTaken, ...] | None = None  # None: not recorded
 
 

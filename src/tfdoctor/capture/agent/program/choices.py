@@ -1,11 +1,9 @@
-"""The user's lines that choose how a run computes: strategies, threads, aids for debugging, and rates of zero."""
+"""The user's lines that choose how a run computes: strategies, threads, and aids for debugging."""
 
 from __future__ import annotations
 
 import weakref
 
-from ..process import tensorflow_api
-from ..process.journal import quietly
 from ..process.kept import time
 from ..process.stack import here
 
@@ -31,9 +29,6 @@ class Choices:
         self.aids: dict[str, Line | None] = {}  # those that are on
         self.checking_ns = 0  # Python's time in checks of the whole window
         self.timing = False  # a window is open
-        self.names: set[str] = set()  # of all optimizers
-        # Of optimizers whose rate is zero: the variable of the rate, which outlives the optimizer so, and the line.
-        self.rates: dict[str, tuple[Foreign, Line | None]] = {}
 
     def switched(self, aid: str, *, on: object) -> None:
         """The script switches an aid for debugging on or off."""
@@ -62,31 +57,6 @@ class Choices:
         """Return the aids that are on; `ms` is Python's time in checks."""
         spent = {CHECKS: round(self.checking_ns / 1e6, 3)}
         return [{"aid": aid, "at": line, "ms": spent.get(aid, 0.0)} for aid, line in self.aids.items()]
-
-    def optimizer_made(self, optimizer: Foreign, rate: object) -> None:
-        """An optimizer was made; of two with the same name, the scopes of a graph are not told apart.
-
-        The rate that it was given is looked at, not its variable: reading that makes a tensor, and functions traced
-        later have other numbers in their names, which a script's messages show.
-        """
-        name = str(optimizer.name)
-        if name in self.names:
-            self.rates.pop(name, None)
-        elif rate == 0.0 and tensorflow_api.context().executing_eagerly():
-            self.rates[name] = (optimizer._learning_rate, here())
-        self.names.add(name)
-
-    def zero_rates(self) -> list[dict[str, object]]:
-        """Return the optimizers whose rate is still zero; one that was another number once is forgotten."""
-        if not self.rates or not tensorflow_api.context().executing_eagerly():
-            return []  # a graph gives no value
-        look = quietly("learning rate", self.log)(_is_zero)
-        self.rates = {name: kept for name, kept in self.rates.items() if look(kept[0])}
-        return [{"name": name, "at": line} for name, (_, line) in self.rates.items()]
-
-
-def _is_zero(rate: Foreign) -> bool:
-    return float(rate.numpy()) == 0.0
 
 
 def homes(strategy: Foreign, config: Foreign) -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 
-from ..entry_points import OPTIMIZERS
 from ..process import tensorflow_api
 from ..process.journal import guarded, quietly
 from ..process.stack import called_here, defined_at, here, way_here
@@ -16,7 +14,7 @@ from .gradients import UnusedGradients
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable
     from types import FrameType
     from typing import Any, TypeVar
 
@@ -80,14 +78,9 @@ class Registry:
         """A function is about to be traced, or a session runs a graph."""
         self._remember(self.graphs, graph)
 
-    def optimizer_made(self, args: Sequence[Foreign], kwargs: Mapping[str, object]) -> None:
-        """An optimizer, for loops that have no model to ask, and the learning rate that it was given."""
-        optimizer, *given = args
+    def optimizer_made(self, optimizer: Foreign) -> None:
+        """An optimizer, for loops that have no model to ask."""
         self._remember(self.optimizers, optimizer)
-        # An optimizer around others has their rates, and gives its base one that nothing uses.
-        own_rate = sys.modules[OPTIMIZERS].BaseOptimizer.learning_rate
-        rate = given[0] if given else kwargs.get("learning_rate")
-        self.choices.optimizer_made(optimizer, rate if type(optimizer).learning_rate is own_rate else None)
 
     def dataset_made(self, dataset: TfDataset) -> None:
         """One stage of a pipeline."""
@@ -191,7 +184,7 @@ def listen(stream: Stream, registry: Registry) -> None:
     after("dataset made", lambda args, *_: registry.dataset_made(args[0]))
     after("layer made", lambda *call: registry.layer_made(call[2]))
     after("metric made", lambda args, *_: registry.metric_made(args[0]))
-    after("optimizer made", lambda args, kwargs, _: registry.optimizer_made(args, kwargs))
+    after("optimizer made", lambda args, *_: registry.optimizer_made(args[0]))
     after("strategy made", lambda args, *_: choices.strategies.update({args[0]: here()}))
     after("name scope", lambda args, *_: registry.scope_entered(args[0]))
     after("threads set", lambda *_: setattr(choices, "threads", here()))

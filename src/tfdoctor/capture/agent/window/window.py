@@ -517,6 +517,5 @@ class TraceWindow:
             "candidates": [loop.summary() for loop in loops],
             "discarded": capture.discarded if capture else [],
             "untraced": chosen.untraced() if chosen else None,
-            "zero_rates": self.registry.choices.zero_rates(),
             "gradients": self.registry.unused_gradients.describe(),
         }
