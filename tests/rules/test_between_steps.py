@@ -7,9 +7,11 @@ WEIGHTS, LOGS = "Weights.on_train_batch_end", "numpy.histogram"
 FEW = tuple(Breakdown.of(between=9.0 if at < 10 else 0.1, device=6.0).median for at in range(30))
 
 
-def works(ms: float, number: int = 27, callback: str = WEIGHTS, *, aside: bool = True, **more: Any) -> LoopLines:
+def works(
+    ms: float, number: int = 27, callback: str = WEIGHTS, calls: str = LOGS, *, aside: bool = True, **more: Any
+) -> LoopLines:  # fmt: skip
     """Lines with so many ms of the steps."""
-    line = run_line(Phase.STEPS, script(number), ms, LOGS, callback=callback, **more)
+    line = run_line(Phase.STEPS, script(number), ms, calls, callback=callback, **more)
     return LoopLines(LineGroup((line,)), callback, aside)
 
 
@@ -45,6 +47,7 @@ def test_verdicts(told: Cases) -> None:
     told["lines of a loop that could not be read, which may need to run in each step"] = example(
         LOOP(9_000.0, aside=False)
     )
+    told["a loop over items, which arrays do at once"] = example(LOOP(9_000.0, calls="", repeats=True))
     told["work of a few long steps"] = example(works(9_000.0, long_ms=4_501.0)), example(LOOP(9_000.0, long_ms=9e3))
     told["half of the time in long steps is work of each"] = example(works(9_000.0, long_ms=4_500.0))
     told["waits for TensorFlow are no work of its own"] = example(works(9_000.0, executes_ms=6_500.0))

@@ -10,7 +10,7 @@ from typing import Self
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, TracedDefinition
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.line_groups import CalledWork, LineGroup, line_groups
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record
@@ -18,6 +18,16 @@ from tfdoctor.terms.units import count, ms, ratio
 from tfdoctor.terms.verdict import *
 
 PART = "{ms} ({share} of the run)"  # The time of a place in the sentence about it
+# What to do instead of work on one item after another; slow-preparation has code for each.
+AT_ONCE = {
+    CalledWork.ROWS: "Compute with whole columns of the table",
+    CalledWork.GROWING: "Collect the parts in a list, and join them once after the loop",
+    CalledWork.FILES: "Read, decode and convert them in the input pipeline, in parallel and beside the training",
+    CalledWork.OPERATIONS: "Run each operation once for all items, or in the input pipeline",
+    CalledWork.MODEL: "Call the model in a tf.function, for many examples at once",
+    CalledWork.TEXTS: "Tokenize batches of texts, in the input pipeline, or keep the tokens in a file",
+    CalledWork.PYTHON: "Compute with whole arrays, no loop over items",
+}
 SHOWN_ROWS = 8  # Rows of each table: the lines that take most of the time
 SHOWN = 3  # Places with remedies of their own: those that take or lose most
 

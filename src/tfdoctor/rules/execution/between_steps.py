@@ -81,7 +81,10 @@ def _place(one: LoopLines, most_ms: float, run: RunSteps | None) -> RunPlace:
         at=first.at, phase=Phase.STEPS, ms=one.ms if one.rare else min(one.ms, most_ms), left=left, says=says,
         name=one.callback, within=in_function(one.group), bound=bound, group=one.group,
         recurs=Recurrence.PER_CALL if one.rare else Recurrence.PER_STEP, times=0 if one.rare else times,
-        remedies=(Remedy(action, CODE[code], changes=changed),),
+        remedies=(
+            Remedy(action, CODE[code], changes=changed),
+            *([Remedy(AT_ONCE[one.group.work])] if one.group.work in AT_ONCE else []),
+        ),
     )  # fmt: skip
 
 

@@ -29,17 +29,25 @@ class BoundaryWork(Record):
     left: float = RARELY  # share of sampled time that remains
 
     def place(
-        self, at: Location | None, phase: Phase, ms: float, calls: RunCalls, made: int = 0, **more: Any
+        self,
+        at: Location | None,
+        phase: Phase,
+        ms: float,
+        calls: RunCalls,
+        made: int = 0,
+        instead: str = "",
+        **more: Any,
     ) -> RunPlace:
         """Return a line that does it: as often as it was ``made``, or where that is sampled, in each epoch."""
         epochs, times = calls.epochs, min(made or calls.epochs, calls.epochs)
+        at_once = [Remedy(instead)] if instead else []
         each = "per epoch" if times == epochs else f"in each of {counted(times, 'epoch')}"
         return RunPlace(
             at=at, phase=phase, ms=ms, work=self.name,
             recurs=Recurrence.PER_EPOCH if times == epochs else Recurrence.PER_CALL,
             times=times if made or calls.fits <= 1 else 0,
             says=f"{self.says} at {{at}}{{within}}: {PART}, {milliseconds(ms / times)} {each}",
-            remedies=(Remedy(self.action, CODE[self.code], changes=self.changes),),
+            remedies=(Remedy(self.action, CODE[self.code], changes=self.changes), *at_once),
             **({"left": self.left} | more),
         )  # fmt: skip
 
@@ -180,5 +188,5 @@ def _works(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: L
         work = SAMPLED.get(group.work, OF_FIT if group.at in fits else OTHER)
         yield work.place(
             group.at, group.phase, usual_ms, calls, within=in_function(group),
-            priced=work is not OF_FIT or calls.epochs >= MANY,
+            instead=AT_ONCE.get(group.work, ""), priced=work is not OF_FIT or calls.epochs >= MANY,
         )  # fmt: skip

@@ -11,39 +11,23 @@ PLACE = f"{{at}}{{within}}: {PART}"
 Limits = CallLimits
 
 
-# Of kinds of work that need not take so long: what to say and to do; other work is necessary, or not well known.
+# Of kinds of work that need not take so long: what to say, and the code; other work is necessary, or unknown.
 ADVICE = {
-    CalledWork.ROWS: ("Rows of a table are read one by one", "Compute with whole columns of the table", "columns"),
-    CalledWork.GROWING: (
-        "An array or a table is copied each time that something is added to it",
-        "Collect the parts in a list, and join them once after the loop", "one-join",
-    ),
-    CalledWork.FILES: (
-        "Files are read, decoded or converted one by one",
-        "Read, decode and convert them in the input pipeline, in parallel and beside the training", "decode",
-    ),
-    CalledWork.OPERATIONS: (
-        "TensorFlow operations run one by one for single items",
-        "Run each operation once for all items, or in the input pipeline", "all-operations",
-    ),
-    CalledWork.MODEL: (
-        "A loop calls a model or a layer from Python, operation by operation",
-        "Call it in a tf.function, for many examples at once", "compiled",
-    ),
-    CalledWork.TEXTS: (
-        "Texts are processed one by one in Python",
-        "Tokenize batches of texts, in the input pipeline, or keep the tokens in a file", "texts",
-    ),
-    CalledWork.PARSING: (
-        "A text file is read value by value in Python",
-        "Read it with pandas.read_csv, and keep the array in a file", "read-table",
-    ),
-    CalledWork.DOWNLOAD: ("Data are downloaded in each run", "Keep the downloaded data in a file", "keep-file"),
-    CalledWork.PYTHON: (
-        "A loop in Python prepares the data item by item",
-        "Compute with whole arrays, or prepare once and keep the result in a file", "arrays",
-    ),
-}  # fmt: skip
+    CalledWork.ROWS: ("Rows of a table are read one by one", "columns"),
+    CalledWork.GROWING: ("An array or a table is copied each time that something is added to it", "one-join"),
+    CalledWork.FILES: ("Files are read, decoded or converted one by one", "decode"),
+    CalledWork.OPERATIONS: ("TensorFlow operations run one by one for single items", "all-operations"),
+    CalledWork.MODEL: ("A loop calls a model or a layer from Python, operation by operation", "compiled"),
+    CalledWork.TEXTS: ("Texts are processed one by one in Python", "texts"),
+    CalledWork.PARSING: ("A text file is read value by value in Python", "read-table"),
+    CalledWork.DOWNLOAD: ("Data are downloaded in each run", "keep-file"),
+    CalledWork.PYTHON: ("A loop in Python prepares the data item by item", "arrays"),
+}
+INSTEAD = AT_ONCE | {
+    CalledWork.PARSING: "Read it with pandas.read_csv, and keep the array in a file",
+    CalledWork.DOWNLOAD: "Keep the downloaded data in a file",
+    CalledWork.PYTHON: "Compute with whole arrays, or prepare once and keep the result in a file",
+}
 
 # For adapt on batches of few examples: each batch costs the same few operations.
 IN_LARGE_BATCHES = Remedy("Adapt the layer to large batches, or to the array itself", CODE["large-batches"])
@@ -105,9 +89,9 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
 
 def _loop(group: LineGroup) -> RunPlace:
     """Return the lines of a loop as a place, with what to do about their work."""
-    says, action, code = ADVICE[group.work]
+    says, code = ADVICE[group.work]
     place = RunPlace(
         at=group.at, phase=group.phase, ms=group.ms, says=f"{says} at {PLACE}",
-        remedies=(Remedy(action, CODE[code]),), within=in_function(group), group=group,
+        remedies=(Remedy(INSTEAD[group.work], CODE[code]),), within=in_function(group), group=group,
     )  # fmt: skip
     return place if group.phase is Phase.PREPARING else replace(place, recurs=Recurrence.PER_STEP, times=0)
