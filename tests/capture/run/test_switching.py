@@ -64,6 +64,16 @@ def test_it_is_not_short_while_modules_are_imported(interval: Any) -> None:
     interval.end()
 
 
+def test_it_is_shorter_where_steps_are_short(interval: Any) -> None:
+    for step_ms, seconds in ((30.0, 0.0005), (4.0, 0.0002), (0.3, 0.0001), (0.0, 0.0005)):
+        interval.sampled(imports=False, step_ns=int(step_ms * 1e6))
+        assert sys.getswitchinterval() == pytest.approx(seconds)
+    interval.sampled(imports=False, step_ns=4_000_000)
+    sys.setswitchinterval(0.001)  # by the script, meanwhile
+    interval.sampled(imports=False, step_ns=2_000_000)
+    assert sys.getswitchinterval() == pytest.approx(0.001)
+
+
 def test_an_interval_of_the_scripts_stays(interval: Any) -> None:
     sys.setswitchinterval(0.01)
     interval.begin()

@@ -133,7 +133,7 @@ class Stacks:
         if seen.waits and rests:
             working, given_there = self._seen(self.cpu.working(clock.thread, now))
             seen, given = (working, given_there) if working else (seen, given)
-        self.interval.sampled(imports=seen.told["work"] == IMPORTING)
+        self.interval.sampled(imports=seen.told["work"] == IMPORTING, step_ns=clock.steps.usual_ns())
         children = self.cpu.awaits_children(ns, now) and rests
         key = clock.current.number, (clock.in_long_step(now), children)
         number = seen.numbers.get(key)
