@@ -36,6 +36,17 @@ def by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return groups
 
 
+def reached(begin: Iterable[K], then: Callable[[K], Iterable[K]]) -> frozenset[K]:
+    """Return all that these lead to, themselves included."""
+    found = {*begin}
+    ahead = [*found]
+    while ahead:
+        new = {*then(ahead.pop())} - found
+        found |= new
+        ahead += new
+    return frozenset(found)
+
+
 def exclusive(claims: Mapping[K, Intervals]) -> dict[K, Intervals]:
     """Return the time that each claims and none before it does: each instant belongs to the first."""
     taken, parts = Intervals(), dict[K, Intervals]()

@@ -8,22 +8,12 @@ from tfdoctor.diagnosis.rule import RuleLimits, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
-from tfdoctor.families.places import (
-    PART,
-    SHOWN,
-    RunPlace,
-    SlowPlaces,
-    call_table,
-    changes,
-    in_function,
-    line_table,
-    none_seen,
-)
+from tfdoctor.families.places import *
 from tfdoctor.families.small_calls import CALL, rows_per_batch, small_calls
 from tfdoctor.terms.humanize import counted, milliseconds, percent, with_noun
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Concern, Healthy, Recurrence, Remedy, Verdict
+from tfdoctor.terms.verdict import *
 
 WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)  # Calls around a validation, which epoch-boundary checks
 

@@ -16,6 +16,7 @@ from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties, r
 from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime, feeds
 from tfdoctor.facts.input.training_inputs import Conversions, SequencePadding, bucketing
+from tfdoctor.facts.kit import reached
 from tfdoctor.facts.machine.cores import Cores, CpuContention
 from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.machine.samples import GpuBoards
@@ -47,7 +48,15 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.families.call_rules import CallLimits, CallRule
 from tfdoctor.families.input_stages import *
 from tfdoctor.families.places import *
-from tfdoctor.families.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
+from tfdoctor.families.preconditions import (
+    figures_per_step,
+    found,
+    not_on,
+    only_on,
+    pipeline_ran,
+    timed_steps,
+    whole_run,
+)
 from tfdoctor.families.shares import judged, nothing, spared, why_not
 from tfdoctor.families.small_calls import ON_BATCH_MS, USUAL_ROWS, rows_per_batch, small_calls
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity, with_noun

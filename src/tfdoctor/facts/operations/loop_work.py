@@ -223,7 +223,7 @@ def _passes_nothing(operations: tuple[Operation, ...]) -> bool | None:
     if any(EFFECTS.fullmatch(one.type) for one in operations):
         return False
     by_name = {one.name: one for one in operations}
-    state, ahead, seen = set[str](), list[str](), set[str]()
+    state, ahead = set[str](), list[str]()
     for old, new in zip(entering, leaving, strict=True):
         made: Operation | None = new
         while made is not None and made.type == IDENTITY:  # it only passes a value on
@@ -238,9 +238,4 @@ def _passes_nothing(operations: tuple[Operation, ...]) -> bool | None:
             ahead += made.sources[1:]
             made = by_name.get(made.sources[0]) if made.sources else None
         ahead += [made.name] if made is not None and made is not old else []
-    while ahead:
-        name = ahead.pop()
-        if name in by_name and name not in seen:
-            seen.add(name)
-            ahead += by_name[name].sources
-    return state.isdisjoint(seen)
+    return state.isdisjoint(reached(ahead, lambda name: by_name[name].sources if name in by_name else ()))

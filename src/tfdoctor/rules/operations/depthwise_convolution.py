@@ -107,7 +107,6 @@ def check(
         finding=f"Convolutions with constant kernels that are a column times a row {takes}",
         remedies=[Remedy(action, CODE["twice"], at) for at in places],
         shown=[table],
-        bound=Bound.AT_MOST,
         alike=len(places) - 1,
     )
     if not isinstance(separable, Finding):

@@ -1,4 +1,3 @@
-from tfdoctor.facts.operations.dataflow import reached
 from tfdoctor.facts.run.operation_types import BROADCASTING, PASSING, UNARY
 from tfdoctor.families.kit import *
 

@@ -46,8 +46,7 @@ def groups_of(row: OperationTime) -> int | None:
 
 
 NONE_ALIKE = "the step runs no regular convolution in the same precision to compare grouped ones with"
-ON_GPUS = NotApplicable(reason="grouped convolutions are compared on GPUs only")
-PRECONDITIONS = (not_on(DeviceKind.CPU, DeviceKind.TPU, verdict=ON_GPUS),)
+PRECONDITIONS = (only_on(DeviceKind.GPU, "grouped convolutions are compared on GPUs only"),)
 
 
 class Limits(RuleLimits):
@@ -92,5 +91,4 @@ def check(
         remedies=[Remedy(action, CODE["regular"], at)],
         more=more,
         shown=[table],
-        bound=Bound.AT_MOST,
     )

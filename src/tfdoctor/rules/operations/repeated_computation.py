@@ -266,7 +266,7 @@ def values_of(operations: Iterable[Operation]) -> dict[str, int]:
     return values
 
 
-PRECONDITIONS = (found(RepeatedResults, lambda work: work.ms),)
+PRECONDITIONS = (found(RepeatedResults, what=lambda work: work.ms),)
 
 
 class Limits(RuleLimits):

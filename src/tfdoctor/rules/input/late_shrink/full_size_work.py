@@ -65,17 +65,13 @@ class JoinedMaps(Record):
             given = [at for at in results if at not in used]  # TensorFlow makes an Identity of each
         return cls(tuple(nodes))
 
-    def before(self, starts: Iterable[int], without: int | None = None) -> set[int]:
+    def before(self, starts: Iterable[int], without: int | None = None) -> frozenset[int]:
         """Return the nodes whose values reach some nodes, with these, on ways that avoid a node."""
-        reached: set[int] = set()
-        waiting = [start for start in starts if start != without]
-        while waiting:
-            at = waiting.pop()
-            if at not in reached:
-                reached.add(at)
-                if self.nodes[at].operation.type not in SHAPES:
-                    waiting.extend(one for one in self.nodes[at].sources if one != without)
-        return reached
+
+        def taken(at: int) -> set[int]:
+            return set() if self.nodes[at].operation.type in SHAPES else {*self.nodes[at].sources} - {without}
+
+        return reached({*starts} - {without}, taken)
 
     @property
     def ends(self) -> set[int]:
