@@ -37,6 +37,10 @@ PLAIN = frozenset(
 )  # fmt: skip
 
 
+# Kinds that may lie between a map and its batch, because they pass on single elements.
+BETWEEN = frozenset(("Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Repeat", "Cache", "Take", "Skip"))
+
+
 class DatasetProperties(Record):
     """The feeding datasets, consumers first, and how often the run passes over them; None is unknown."""
 
@@ -132,6 +136,22 @@ class DatasetProperties(Record):
         known = spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
         fed = bool(self.chain) and dataset.element == self.chain[0].element
         return self.batch_bytes if known is None and fed else known
+
+
+def next_batch(chain: Iterable[Dataset], source: int) -> tuple[tuple[Dataset, ...], int]:
+    """Return the stages that pass on a dataset's elements one by one until the next batch, and that batch's size.
+
+    The size is 0, and there are no such stages, where none follows.
+    """
+    taken_by, passing = {number: one for one in reversed([*chain]) for number in one.inputs}, list[Dataset]()
+    while stage := taken_by.get(source):
+        if kind_of(stage) in {"Batch", "ParallelBatch"}:
+            return tuple(passing), stage.parameters.batch_size or 0
+        if kind_of(stage) not in BETWEEN:
+            break
+        passing.append(stage)
+        source = stage.id
+    return (), 0
 
 
 def spec_bytes(spec: str, batch: int | None = None) -> int | None:

@@ -1,6 +1,4 @@
 from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
-from tfdoctor.facts.run.operation_types import SHAPES
-from tfdoctor.facts.run.program import Tensor
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

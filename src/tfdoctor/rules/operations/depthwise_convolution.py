@@ -1,4 +1,3 @@
-from tfdoctor.facts.operations.operation_time import fastest_flop_s
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

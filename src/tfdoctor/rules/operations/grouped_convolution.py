@@ -1,6 +1,4 @@
-from tfdoctor.facts.operations.operation_time import fastest_flop_s
 from tfdoctor.families.kit import *
-from tfdoctor.terms.record import field
 
 __doc__, CODE = page(__file__)
 

@@ -1,4 +1,3 @@
-from tfdoctor.facts.run.operation_types import BROADCASTING, CONSTANT, SHAPES, UNARY
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,7 +1,7 @@
 from itertools import groupby
 
 from tfdoctor.facts.operations.dataflow import of_metric
-from tfdoctor.facts.run.operation_types import CONSTANT, READS
+from tfdoctor.facts.run.operation_types import READS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

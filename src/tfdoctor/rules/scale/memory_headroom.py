@@ -1,5 +1,4 @@
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.machine.memory import DeviceMemory
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,8 +1,6 @@
 """Work of the maps on images that the next operations shrink or crop, and what it would take after that."""
 
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.map_functions import DECODERS, RESIZERS
-from tfdoctor.facts.run.operation_types import RANDOM, SHAPES
 from tfdoctor.families.kit import *
 from tfdoctor.recording.program import RecordedOperation, TensorType
 

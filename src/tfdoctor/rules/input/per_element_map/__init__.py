@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

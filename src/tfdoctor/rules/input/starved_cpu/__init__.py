@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.map_functions import OVERSIZED_TIMES, DecodedImages
 from tfdoctor.families.kit import *
 from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 

@@ -1,7 +1,6 @@
 from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.matmuls import of_unknown_precision
-from tfdoctor.facts.operations.operations import BACKPROP, HALVES
-from tfdoctor.facts.operations.step_parts import CAST_PASSES, BatchNorms
+from tfdoctor.facts.operations.step_parts import CAST_PASSES
 from tfdoctor.facts.run.hardware import AMX, SixteenBit
 from tfdoctor.families.kit import *
 
