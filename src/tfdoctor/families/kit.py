@@ -14,8 +14,7 @@ from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.growth.memory_trends import MemoryTrends, clause, counts_table, growing_counts
 from tfdoctor.facts.input.cacheable import Cacheable, RepeatedWork
 from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties, repeatable
-from tfdoctor.facts.input.feeding_datasets import DataOptions, SourceFiles
-from tfdoctor.facts.input.file_reads import FileReads
+from tfdoctor.facts.input.feeding_datasets import DataOptions, FileReads, SourceFiles
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime, feeds
 from tfdoctor.facts.input.map_functions import OVERSIZED_TIMES, DecodedImages, MapFunctions
@@ -67,7 +66,7 @@ from tfdoctor.facts.step_time.sampled_steps import HostLines, StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, summed
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.families.call_rules import CallLimits, CallRule
+from tfdoctor.families.calls import ON_BATCH_MS, USUAL_ROWS, CallLimits, CallRule, rows_per_batch, small_calls
 from tfdoctor.families.input_stages import *
 from tfdoctor.families.places import *
 from tfdoctor.families.preconditions import (
@@ -80,7 +79,6 @@ from tfdoctor.families.preconditions import (
     whole_run,
 )
 from tfdoctor.families.shares import judged, nothing, spared, why_not
-from tfdoctor.families.small_calls import ON_BATCH_MS, USUAL_ROWS, rows_per_batch, small_calls
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity, with_noun
 from tfdoctor.terms.kinds import DeviceKind, InputKind, Phase, RunCall, RunWork, StepSource

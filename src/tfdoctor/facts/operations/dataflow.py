@@ -1,7 +1,5 @@
 """The graphs that the run built: which operation feeds which, what it is computed from, what serves it alone."""
 
-from collections.abc import Container
-
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.operation_types import CONSTANT, OPAQUE, PASSING, RANDOM, READS, SHAPES, UPDATES
 from tfdoctor.facts.run.program import Operation, Program

@@ -1,7 +1,5 @@
 """Loops inside the step's graph: their iterations, and the time that they take outside of operations."""
 
-from itertools import groupby
-
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.operation_time import OperationTime

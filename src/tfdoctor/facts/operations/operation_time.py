@@ -6,8 +6,6 @@ from tfdoctor.facts.run.operation_types import DEPTHWISE, MATRIX_TYPES
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import TYPES
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.terms.units import ratio
-from tfdoctor.terms.verdict import Cell, Measure
 
 # The end of the names of operations that ran on the host, "name:type"; kernels' names have none.
 OF_HOST = re.compile(r"[^:]:\w+$")
