@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import RecordedGraph, RecordedOperation, RunSettings, SourceLine
 from tfdoctor.terms.humanize import location, milliseconds, number, percent, with_noun
 from tfdoctor.terms.kinds import DeviceKind, InputKind, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.record import Record, field

@@ -13,9 +13,8 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.growth.memory_trends import MemoryTrends, clause, counts_table, growing_counts
 from tfdoctor.facts.input.cacheable import Cacheable, RepeatedWork
-from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties, repeatable
+from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties, FunctionGraphs, repeatable
 from tfdoctor.facts.input.feeding_datasets import DataOptions, FileReads, SourceFiles
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime, feeds
 from tfdoctor.facts.input.map_functions import OVERSIZED_TIMES, DecodedImages, MapFunctions
 from tfdoctor.facts.input.training_inputs import Conversions, SequencePadding, bucketing

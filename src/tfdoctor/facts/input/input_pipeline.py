@@ -6,7 +6,7 @@ segment; within a segment the stages work one after the other, so its time is th
 consumer waits for elements is not work.
 """
 
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
+from tfdoctor.facts.input.dataset_properties import FunctionGraphs
 from tfdoctor.facts.input.iterators import IMAGES, NUMBERED, PYTHON, READING, Iterators, Node
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Dataset, Program

@@ -1,12 +1,10 @@
 """What the functions of the pipeline's maps compute for each element, and the images that they decode."""
 
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, next_batch
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, FunctionGraphs, next_batch
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.program import WIDTHS, Program
-from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 
 GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))  # Types of operations that compute nothing
 

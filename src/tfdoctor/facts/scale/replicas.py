@@ -8,7 +8,6 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.steps.steps import RoundUnit
 from tfdoctor.facts.tpu.time import COLLECTIVE, COMPUTE, TpuTime
-from tfdoctor.recording.program import RunSettings
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 ONE_PROCESS = "MirroredStrategy"  # The strategy whose replicas are all in this process
