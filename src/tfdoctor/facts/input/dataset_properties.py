@@ -1,4 +1,4 @@
-"""Properties of the datasets that feed the run: size, repeatability and number of passes; and the graphs of functions."""
+"""The datasets that feed the run: size, repeatability, number of passes, and the graphs of their functions."""
 
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.kit import *

@@ -236,10 +236,9 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
     work = every if node.asynchronous else node.self_ps
     wall = work * Intervals.union(ran).total / every if every else 0.0
     users = () if node.path in ROOTS or node.name.startswith(INJECTED) else NUMBERED.findall(node.name)
-    matching, (reading_ps, reads) = [datasets[one] for one in users if one in datasets], node.of(READING)
-    named = Counter[str]()
-    for (name, _), (time, _) in node.operations.items():
-        named.update({name: time} if name else {})
+    matching = [datasets[one] for one in users if one in datasets]
+    named = by_key((name, time) for (name, _), (time, _) in node.operations.items() if name)
+    reading_ps, reads = node.of(READING)
     return StageTime(
         path=node.path,
         kind=node.kind,
@@ -251,7 +250,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         reading_ms=reading_ps * scale,
         reads=reads / made * per_step,
         image_ms=node.of(IMAGES)[0] * scale,
-        operations={name: time * scale for name, time in named.items()},
+        operations={name: sum(times) * scale for name, times in named.items()},
         asynchronous=node.asynchronous,
         dataset=max(matching, key=lambda one: bool(one.function), default=None),  # of what tf.data fused
     )

@@ -53,7 +53,6 @@ class Node(Struct):
     called: list[tuple[int, int]] = field(default_factory=list)  # calls for an element
     self_ps: int = 0  # without upstream stages, on the calling thread
     function: list[tuple[int, int]] = field(default_factory=list)  # when its function ran
-
     # How long the operations of its function took, and how often they ran, by their names and types; those that
     # have no name call Python, read files or make images as well.
     operations: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
@@ -146,7 +145,7 @@ def _in_steps(line: Line, test: Callable[[str], object], window: Intervals) -> N
     return events[window.holds(line.start_ps[events])]
 
 
-def _upstream(lines: Iterable[Line], roots: set[int]) -> frozenset[int]:
+def _upstream(lines: Iterable[Line], roots: set[int]) -> set[int]:
     """Return the ids of these iterators and of all upstream of them.
 
     An iterator that is made for each batch may have the id of an earlier one, which another root called.
@@ -158,12 +157,10 @@ def _upstream(lines: Iterable[Line], roots: set[int]) -> frozenset[int]:
         own = line.stats.ids_of("id", events[named])
         for parent, iterator in set(zip(above[named].tolist(), own.tolist(), strict=True)):
             called[parent].add(iterator)
-    return reached(roots, called.__getitem__)
+    return {*reached(roots, called.__getitem__)}
 
 
-def _nodes(
-    lines: Sequence[Line], members: Collection[int], window: Intervals
-) -> tuple[dict[str, Node], dict[int, Node]]:
+def _nodes(lines: Sequence[Line], members: set[int], window: Intervals) -> tuple[dict[str, Node], dict[int, Node]]:
     """Collect the calls of these iterators on the threads of the host, whose events have the same types.
 
     Returns the nodes by path, and by its id the stage whose function an execution that tf.data started belongs to.
