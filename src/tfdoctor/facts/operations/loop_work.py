@@ -53,14 +53,9 @@ class LoopWork(Record):
 
     @classmethod
     def measure(
-        cls,
-        trace: Trace,
-        steps: Steps,
-        activity: Activity,
-        operations: Operations,
-        device: Device,
+        cls, trace: Trace, steps: Steps, activity: Activity, operations: Operations, device: Device,
         program: Program | None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Group the operations by the bodies of loops, and gather the executor's events of later iterations.
 
         Raises:

@@ -37,14 +37,9 @@ class Operations(Record):
 
     @classmethod
     def measure(
-        cls,
-        activity: Activity,
-        steps: Steps,
-        breakdown: Breakdown,
-        device: Device,
-        program: Program | None,
+        cls, activity: Activity, steps: Steps, breakdown: Breakdown, device: Device, program: Program | None,
         traced: TracedShapes,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Divide the device's time among its operations and join them to the program.
 
         Raises:

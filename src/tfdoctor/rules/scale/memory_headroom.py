@@ -11,11 +11,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    device: DeviceMemory | Unavailable,
-    host: HostMemory | Unavailable,
-    tuned: TunedBuffers | None,
+    device: DeviceMemory | Unavailable, host: HostMemory | Unavailable, tuned: TunedBuffers | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare the memory in use with the memory there is, on the device and on the host."""
     if isinstance(device, Unavailable) and isinstance(host, Unavailable):
         return NotApplicable(reason=f"{device}; {host}")

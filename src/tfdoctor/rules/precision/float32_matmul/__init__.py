@@ -295,13 +295,9 @@ def _ms(effect: Effect) -> float:
 
 
 def _evidence(
-    slow: Sequence[OperationTime],
-    gains: Iterable[Effect],
-    reduced: ReducedPrecision,
-    operations: Operations,
-    hardware: Hardware,
-    unit: SixteenBit,
-) -> Iterator[Evidence]:
+    slow: Sequence[OperationTime], gains: Iterable[Effect], reduced: ReducedPrecision, operations: Operations,
+    hardware: Hardware, unit: SixteenBit,
+) -> Iterator[Evidence]:  # fmt: skip
     """Yield the ratios that the saving is computed from, the times that they apply to, and what is not counted."""
     slow_ms, scalar = sum(row.ms for row in slow), [row for row in slow if avoids_unit(row, unit)]
     yield from operations.part(slow_ms).measures("in float32 matmuls and convolutions")
