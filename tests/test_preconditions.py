@@ -65,7 +65,7 @@ def test_functions_that_did_not_run_matter_only_where_the_step_does_not_wait() -
 @each("", "The step has none")
 def test_what_is_not_found_is_absent_only_where_operations_have_names(nothing: str) -> None:
     named, unnamed = Operations((GRADIENT,)), Operations((UNNAMED,))
-    precondition = found(Operations, lambda operations: len(operations.rows) > 1, nothing)
+    precondition = found(Operations, nothing, lambda operations: len(operations.rows) > 1)
     several = Operations((GRADIENT, UNNAMED))
     assert precondition(several, several) is None
     assert precondition(unnamed, unnamed) == NotApplicable(reason=unnamed.why_unnamed)

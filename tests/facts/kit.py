@@ -29,7 +29,7 @@ from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.operations.dataflow import Dataflow, Source
 from tfdoctor.facts.operations.kernel_kinds import Kernel, KernelRole
 from tfdoctor.facts.operations.matmuls import MatrixUnit, OneDnn
-from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime, by_layer
+from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime, layer_table
 from tfdoctor.facts.operations.operations import Operations, Roofline
 from tfdoctor.facts.operations.shapes import TracedShapes, einsum_flops, flops_of, shared_dimension_flops
 from tfdoctor.facts.operations.step_parts import OptimizerWork

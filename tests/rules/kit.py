@@ -23,9 +23,8 @@ from tfdoctor.facts.gpu.host_syncs import Detour, Detours, HostSyncs
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResult, KeptResults, MemoryTrends
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart, RepeatedWork
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, FunctionGraphs
 from tfdoctor.facts.input.feeding_datasets import DataOptions, SourceFiles, TunedBuffers
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, PipelineSegment, StageTime
 from tfdoctor.facts.input.map_functions import *
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray, PaddedInput, SequencePadding

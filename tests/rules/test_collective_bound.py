@@ -31,5 +31,5 @@ def test_verdicts(told: Cases) -> None:
     told["hidden collectives cost nothing"] = examine(collective_bound, v100(*streams)).outcome
     kernels = [("kernel", at + 1, at + 12) for at in range(0, STEPS * EACH, EACH)]
     told["without collectives"] = examine(collective_bound, v100(line("Stream #14(Kernel)", *kernels))).outcome
-    replicas = Replicas("MultiWorkerMirroredStrategy", 2, 0, batch=64, divided=True)
+    replicas = Replicas(2, 0, batch=64, divided=True)
     told["on a CPU worker the breakdown is enough"] = example(15.0, 5.0, replicas)

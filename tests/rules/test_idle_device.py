@@ -34,7 +34,7 @@ def test_verdicts(told: Cases) -> None:
     program = {"run": run, "datasets": [{"id": 0, "class": "_RebatchDataset"}]}
     replicas = chart(trace(), recording(program)).fact(Replicas)
     told["they are as the run recorded them, each with a part of the batch"] = replicas, replicas.each
-    undivided = Replicas("MirroredStrategy", 2, 2, batch=16)
+    undivided = Replicas(2, 2, batch=16)
     told["distribute_datasets_from_function makes the batch of one replica, which nobody divides"] = undivided.each
     job, trained = manifest(worker=WorkerRank("worker-0", 0, 4)), EndedProcess(trained=True)
     two = manifest(processes=(trained, trained, EndedProcess()))

@@ -47,7 +47,7 @@ def found(*rows: Op) -> tuple[SelectedProduct, ...]:
     """Measure a graph whose operations but the inputs each take 1 ms."""
     program = program_of(*rows)
     ran = Operations(all_ran(program, 1.0, "Placeholder", "ReadVariableOp"))
-    return Chart([program, ran]).fact(SelectedProducts).products
+    return Chart([program, ran]).fact(SelectedProducts).rows
 
 
 def selected(*rows: Op) -> list[str]:

@@ -61,8 +61,6 @@ def test_verdicts(told: Cases) -> None:
     told["cores that other programs use"] = check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9))
     told["JPEG is decoded at a fraction that stays large enough"] = check()
     told["JPEG that is decoded at a fraction already"] = check(ratio=2)
-    alone, step = CpuContention(crowded=False), Breakdown.of(input=8.0, device=2.0)
-    told["unknown sizes"] = oversized_decode.check(Unavailable("text"), InputPipeline.of(), step, alone, None)
 
 
 @golden_cases

@@ -5,9 +5,7 @@ from tfdoctor.rules.scale.oversubscribed_cores import check
 from tfdoctor.rules.scale.oversubscribed_cores.worker_threads import WorkerThreads
 
 
-def example(
-    workers: WorkerThreads = WorkerThreads(8, 64), cores: Cores | Unavailable = Cores(64.0, busy=60.0)
-) -> Verdict:
+def example(workers: WorkerThreads = WorkerThreads(8, 64), cores: Cores = Cores(64.0, busy=60.0)) -> Verdict:
     """Eight processes have 64 threads each on 64 busy cores."""
     return check(workers, cores)
 
@@ -22,7 +20,7 @@ def measured(busy: tuple[float, ...] = (180.0, 170.0, 5.0), *, size: int = 2, **
 
 
 sick = example
-healthy = described("Eight processes have eight threads each.", example, WorkerThreads(8, 8, given=True))
+healthy = described("Eight processes have eight threads each.", example, WorkerThreads(8, 8))
 
 
 @golden_cases
@@ -30,7 +28,6 @@ def test_verdicts(told: Cases) -> None:
     told["1.5 threads per core, and less"] = [example(WorkerThreads(8, threads)) for threads in (12, 11)]
     told["trap: eight processes on GPUs leave most cores idle"] = example(cores=Cores(64.0, busy=48.0))
     told[...] = example(cores=Cores(64.0, busy=47.0))
-    told["cores that nobody counted"] = example(cores=Unavailable("not sampled"))
     told["cores of unknown load"] = example(cores=Cores(64.0, busy=60.0, sampled=False))
 
 

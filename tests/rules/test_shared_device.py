@@ -9,7 +9,7 @@ CPUS = ("/device:CPU:0", "/device:CPU:1")
 
 
 def example(
-    replicas: Replicas = Replicas("MirroredStrategy", 2, 0, batch=128, divided=True, sharing=2),
+    replicas: Replicas = Replicas(2, 0, batch=128, divided=True, sharing=2),
     copied: CopiedWork | None = CopiedWork((SMALL,), updates=(UPDATES,)), step: Breakdown | None = None,
     overhead: PythonOverhead | None = PythonOverhead(0.8, 0.1),
 ) -> Verdict:  # fmt: skip
@@ -25,7 +25,7 @@ def of_run(**settings: Any) -> Replicas:
 
 
 sick = example
-APART = Replicas("MirroredStrategy", 2, 2, batch=128, divided=True, sharing=1)
+APART = Replicas(2, 2, batch=128, divided=True, sharing=1)
 healthy = described("Two replicas, each on a GPU.", example, APART)
 
 

@@ -1,7 +1,7 @@
 """slow-storage: reads across a network that wait, and what only looks like it."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.file_reads import FileReads
+from tfdoctor.facts.input.feeding_datasets import FileReads
 from tfdoctor.rules.files.slow_storage import LITTLE_MORE, MOST_READS, PRECONDITIONS, check
 
 NFS = SourceFiles(1024, "NFS")

@@ -1,7 +1,7 @@
 """small-files: a file is opened for each example, while the step waits for input."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.file_reads import FileReads
+from tfdoctor.facts.input.feeding_datasets import FileReads
 from tfdoctor.rules.files.small_files import PRECONDITIONS, check
 
 MAPPED = Dataset(id=1, kind="_MapDataset", at=script(20))

@@ -9,7 +9,7 @@ def example(
     device: Device = Device(DeviceKind.GPU, 4, 4),
 ) -> Verdict:  # fmt: skip
     """A batch of 32 on four GPUs: launches and the exchange take half of the step."""
-    job = Replicas("MirroredStrategy", replicas, 4, batch=batch, divided=divided)
+    job = Replicas(replicas, 4, batch=batch, divided=divided)
     return check(job, step or Breakdown.of(device=10.0, host=6.0, collective=4.0), device)
 
 

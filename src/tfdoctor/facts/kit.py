@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import ceil, inf, prod
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
-from tfdoctor.terms.humanize import milliseconds, number, percent, with_noun
-from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, RunWork, StepSource
+from tfdoctor.recording.program import RecordedGraph, RecordedOperation, RunSettings, SourceLine
+from tfdoctor.terms.humanize import location, milliseconds, number, percent, with_noun
+from tfdoctor.terms.kinds import DeviceKind, InputKind, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import Bound, Effect, Location, Stage, Table
+from tfdoctor.terms.units import count, ms, nbytes, ratio
+from tfdoctor.terms.verdict import Bound, Cell, Effect, Location, Measure, Remedy, Stage, Table
 from tfdoctor.trace import Event, EventType, Intervals, Line, Plane, Trace
 from tfdoctor.trace.intervals import pairs_of
 
@@ -34,6 +35,17 @@ def by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
     return groups
+
+
+def reached(begin: Iterable[K], then: Callable[[K], Iterable[K]]) -> frozenset[K]:
+    """Return all that these lead to, themselves included."""
+    found = {*begin}
+    ahead = [*found]
+    while ahead:
+        new = {*then(ahead.pop())} - found
+        found |= new
+        ahead += new
+    return frozenset(found)
 
 
 def exclusive(claims: Mapping[K, Intervals]) -> dict[K, Intervals]:

@@ -4,6 +4,7 @@ A rule lists its own in ``PRECONDITIONS``. They are asked in that order, once al
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TypeVar
 
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -51,8 +52,14 @@ def not_on(*kinds: DeviceKind, verdict: Verdict) -> Precondition:
     return precondition
 
 
-def found(kind: type[F], what: Callable[[F], object], nothing: str = "") -> Precondition:
-    """A fact of a kind shows something among the operations of the step.
+def only_on(kind: DeviceKind, otherwise: Healthy | str) -> Precondition:
+    """The training runs on a device of this kind: for others the verdict, or why they are not checked, is known."""
+    verdict = NotApplicable(reason=otherwise) if isinstance(otherwise, str) else otherwise
+    return not_on(*(one for one in DeviceKind if one is not kind), verdict=verdict)
+
+
+def found(kind: type[F], nothing: str = "", what: Callable[[F], object] = attrgetter("rows")) -> Precondition:
+    """A fact of a kind shows something among the operations of the step: it has rows, or ``what`` says so.
 
     Otherwise the rule is not applicable where many operations have no name, and healthy elsewhere: ``nothing`` is
     the sentence, "" leaves this to the rule.

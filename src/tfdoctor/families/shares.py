@@ -60,7 +60,7 @@ def spared(  # noqa: PLR0913 - what is spared, and the words for it
     wrong: bool | None = None,
     more: Iterable[Evidence] = (),
     shown: Iterable[Evidence] = (),
-    bound: Bound = Bound.EXPECTED,
+    bound: Bound = Bound.AT_MOST,
     narrows: bool = False,
     alike: int = 0,
 ) -> Verdict:

@@ -6,6 +6,7 @@ from tests.facts.kit import *
 from tfdoctor.facts.operations.matmuls import of_unknown_precision, repeated
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.run.program import Shape
+from tfdoctor.terms.units import count
 
 HERE = ["/home/me/train.py", 7]
 
@@ -300,8 +301,8 @@ def test_operations_are_grouped_by_layer_or_by_their_own_name_the_longest_first(
         OperationTime(name="a", type="Mul", ms=1, layer="l"),
         OperationTime(name="b", type="Add", ms=1, layer="l"),
     )
-    layers = by_layer(rows)
-    assert [(layer.name, len(layer.rows), layer.ms) for layer in layers] == [("l", 2, 2), ("c", 1, 1)]
+    shown = [(name, number, time) for name, _, _, number, time in layer_table(rows).rows]
+    assert shown == [("l", count(2), ms(2)), ("c", count(1), ms(1))]
 
 
 @each(None, 0.1)

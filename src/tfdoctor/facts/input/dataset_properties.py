@@ -1,4 +1,4 @@
-"""Properties of the datasets that feed the run: size, repeatability, and number of passes."""
+"""The datasets that feed the run: size, repeatability, number of passes, and the graphs of their functions."""
 
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.kit import *
@@ -35,6 +35,13 @@ PLAIN = frozenset(
      "ParallelBatch", "Prefetch", "Options", "Zip", "Concatenate", "Take", "Skip", "Shard", "Unbatch",
      "Repeat", "Cache", "Map", "ParallelMap", "FlatMap", "Interleave", "ParallelInterleave", "Filter")
 )  # fmt: skip
+
+
+NAMED = "Dataset_map_"  # The prefix of tf.data's name for the graph of a map's function
+MOST = 0.5  # Share of the time of a function's operations from which one of them stands for it
+
+# Kinds that may lie between a map and its batch, because they pass on single elements.
+BETWEEN = frozenset(("Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Repeat", "Cache", "Take", "Skip"))
 
 
 class DatasetProperties(Record):
@@ -132,6 +139,66 @@ class DatasetProperties(Record):
         known = spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
         fed = bool(self.chain) and dataset.element == self.chain[0].element
         return self.batch_bytes if known is None and fed else known
+
+
+class FunctionGraphs(Record):
+    """The graphs by the id of their dataset, without those whose names are ambiguous."""
+
+    by_dataset: Mapping[int, RecordedGraph] = field(default_factory=dict)
+    place: Places = field(default_factory=Places)
+
+    @classmethod
+    def measure(cls, program: Program, recording: Recording) -> Self:
+        """Match the recorded graphs of maps with the datasets, by the function's name.
+
+        Raises:
+            Unavailable: the record has no such graph.
+        """
+        recorded = recording.program.graphs if recording.program else ()
+        of_maps = (one for one in recorded if one.kind == "dataset" and one.name.startswith(NAMED))
+        graphs = by_key((graph.name.removeprefix(NAMED), graph) for graph in of_maps)
+        if not graphs:
+            raise Unavailable("the functions of the pipeline's maps were not recorded")
+        names = {dataset.id: dataset.function.strip("<>") for dataset in program.datasets}
+        # A function may be mapped over training and test data: then its graphs compute the same.
+        forms = {
+            name: {tuple((op.name, op.type, op.at, op.outputs) for op in graph.operations) for graph in found}
+            for name, found in graphs.items()
+        }
+        matched = {number: graphs[name][0] for number, name in names.items() if len(forms.get(name, ())) == 1}
+        return cls(matched, Places.of(recording))
+
+    def of(self, dataset: Dataset | None) -> RecordedGraph | None:
+        """Return the graph of a dataset's function; None is unknown."""
+        return self.by_dataset.get(dataset.id) if dataset else None
+
+    def at(self, operation: RecordedOperation) -> Location | None:
+        """Return the user's line of an operation."""
+        return self.place(operation.at)
+
+    def slowest(self, dataset: Dataset | None, times: Mapping[str, float]) -> tuple[str, Location] | None:
+        """Return the type of a function's operation that takes most of its operations' times, and its line."""
+        graph = self.of(dataset)
+        known = [(one, times[one.name]) for one in graph.operations if one.name in times] if graph else []
+        operation, most = max(known, key=lambda one: one[1], default=(None, 0.0))
+        at = self.at(operation) if operation and most > MOST * sum(times.values()) else None
+        return (operation.type, at) if operation and at else None
+
+
+def next_batch(chain: Iterable[Dataset], source: int) -> tuple[tuple[Dataset, ...], int]:
+    """Return the stages that pass on a dataset's elements one by one until the next batch, and that batch's size.
+
+    The size is 0, and there are no such stages, where none follows.
+    """
+    taken_by, passing = {number: one for one in reversed([*chain]) for number in one.inputs}, list[Dataset]()
+    while stage := taken_by.get(source):
+        if kind_of(stage) in {"Batch", "ParallelBatch"}:
+            return tuple(passing), stage.parameters.batch_size or 0
+        if kind_of(stage) not in BETWEEN:
+            break
+        passing.append(stage)
+        source = stage.id
+    return (), 0
 
 
 def spec_bytes(spec: str, batch: int | None = None) -> int | None:

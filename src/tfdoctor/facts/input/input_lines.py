@@ -5,8 +5,6 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.facts.step_time.timed_line import TimedLine, lines_of
-from tfdoctor.terms.humanize import location
-from tfdoctor.terms.units import ratio
 
 WAITING = ("threading", "queue", "multiprocessing", "concurrent")  # Packages in which a thread waits for others
 PYTHON_OPERATIONS = {"PyFunc", "EagerPyFunc"}  # Those of tf.py_function and tf.numpy_function, within a graph

@@ -6,8 +6,8 @@ segment; within a segment the stages work one after the other, so its time is th
 consumer waits for elements is not work.
 """
 
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
-from tfdoctor.facts.input.iterators import NUMBERED, Iterators, Node
+from tfdoctor.facts.input.dataset_properties import FunctionGraphs
+from tfdoctor.facts.input.iterators import IMAGES, NUMBERED, PYTHON, READING, Iterators, Node
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
@@ -237,6 +237,8 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
     wall = work * Intervals.union(ran).total / every if every else 0.0
     users = () if node.path in ROOTS or node.name.startswith(INJECTED) else NUMBERED.findall(node.name)
     matching = [datasets[one] for one in users if one in datasets]
+    named = by_key((name, time) for (name, _), (time, _) in node.operations.items() if name)
+    reading_ps, reads = node.of(READING)
     return StageTime(
         path=node.path,
         kind=node.kind,
@@ -244,11 +246,11 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         work_ms=max(0.0, work * scale),
         wall_ms=max(0.0, wall * scale),
         calls=calls / batches * per_step,
-        python_ms=max(0.0, work if node.kind == GENERATOR else node.python_ps) * scale,
-        reading_ms=node.reading_ps * scale,
-        reads=node.reads / made * per_step,
-        image_ms=node.image_ps * scale,
-        operations={name: time * scale for name, time in node.operations.items()},
+        python_ms=max(0.0, work if node.kind == GENERATOR else node.of(PYTHON)[0]) * scale,
+        reading_ms=reading_ps * scale,
+        reads=reads / made * per_step,
+        image_ms=node.of(IMAGES)[0] * scale,
+        operations={name: sum(times) * scale for name, times in named.items()},
         asynchronous=node.asynchronous,
         dataset=max(matching, key=lambda one: bool(one.function), default=None),  # of what tf.data fused
     )

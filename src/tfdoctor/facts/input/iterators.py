@@ -53,11 +53,9 @@ class Node(Struct):
     called: list[tuple[int, int]] = field(default_factory=list)  # calls for an element
     self_ps: int = 0  # without upstream stages, on the calling thread
     function: list[tuple[int, int]] = field(default_factory=list)  # when its function ran
-    python_ps: int = 0  # how long its function was inside the Python interpreter
-    reading_ps: int = 0  # how long its function read whole files
-    reads: int = 0  # number of those files
-    image_ps: int = 0  # how long its function decoded and resized images
-    operations: dict[str, int] = field(default_factory=dict)  # of its function, by name
+    # How long the operations of its function took, and how often they ran, by their names and types; those that
+    # have no name call Python, read files or make images as well.
+    operations: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     repetition: int = 0  # passes that a repeat() above had completed, at most
 
     @property
@@ -74,6 +72,11 @@ class Node(Struct):
     def asynchronous(self) -> bool:
         """Whether it works on threads of its own."""
         return bool(ASYNCHRONOUS.fullmatch(self.kind))
+
+    def of(self, types: re.Pattern[str]) -> tuple[int, int]:
+        """Return how long its function's operations of some types took, and how often they ran."""
+        ran = [spent for (_, kind), spent in self.operations.items() if types.fullmatch(kind)]
+        return sum(time for time, _ in ran), sum(calls for _, calls in ran)
 
 
 class Iterators(Record, eq=False):
@@ -154,11 +157,7 @@ def _upstream(lines: Iterable[Line], roots: set[int]) -> set[int]:
         own = line.stats.ids_of("id", events[named])
         for parent, iterator in set(zip(above[named].tolist(), own.tolist(), strict=True)):
             called[parent].add(iterator)
-    members: set[int] = set()
-    while roots:
-        members |= roots
-        roots = set().union(*(called[one] for one in roots)) - members
-    return members
+    return {*reached(roots, called.__getitem__)}
 
 
 def _nodes(lines: Sequence[Line], members: set[int], window: Intervals) -> tuple[dict[str, Node], dict[int, Node]]:
@@ -255,19 +254,13 @@ def _add_operations(
     for place, time, count in zip(*columns, strict=True):
         at_node, kind = divmod(place, len(line.types))
         stage = stages[at_node]
-        name, python, reading, images = _work(line.types[kind]) or ("", False, False, False)
-        if name:
-            stage.operations[name] = stage.operations.get(name, 0) + time
-        stage.python_ps += time * python
-        stage.reading_ps += time * reading
-        stage.reads += count * reading
-        stage.image_ps += time * images
+        operation = _work(line.types[kind]) or ("", "")
+        before, calls = stage.operations.get(operation, (0, 0))
+        stage.operations[operation] = before + time, calls + count
 
 
-def _work(kind: EventType) -> tuple[str, bool, bool, bool] | None:
-    """Return the name of a function's operation, and whether it runs Python, reads a file, and makes an image."""
+def _work(kind: EventType) -> tuple[str, str] | None:
+    """Return the name and the type of a function's operation."""
     label = operation_label(kind)
-    python, reading, images = (
-        types.fullmatch(kind.display_name) is not None for types in (PYTHON, READING, IMAGES)
-    )
-    return (label[0] if label else "", python, reading, images) if label or python or reading or images else None
+    known = label or any(types.fullmatch(kind.display_name) for types in (PYTHON, READING, IMAGES))
+    return (label[0] if label else "", kind.display_name) if known else None

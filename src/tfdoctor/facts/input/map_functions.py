@@ -1,18 +1,13 @@
 """What the functions of the pipeline's maps compute for each element, and the images that they decode."""
 
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, FunctionGraphs, next_batch
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.program import WIDTHS, Program
-from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 
 GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))  # Types of operations that compute nothing
-# Kinds of datasets that may lie between a map and its batch, because they pass on single elements.
-BETWEEN = frozenset(
-    ("Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Repeat", "Cache", "Take", "Skip")
-)  # fmt: skip
+
 # Operations that call functions, whose operations are recorded with the function only as types.
 CONTROL = frozenset(
     ("If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase", "PartitionedCall",
@@ -70,14 +65,7 @@ class MapFunctions(Record):
     def measure(cls, program: Program, graphs: FunctionGraphs) -> Self:
         """Read the recorded graph of each map's function."""
         functions, specs = {}, {one.id: one.element for one in program.datasets}
-        batches: dict[int, int] = {}  # the size of the batch that takes a dataset's results one by one, or 0
-        for one in program.feeding:
-            kind = one.kind.strip("_")
-            size = batches.get(one.id, 0) if kind.partition("Dataset")[0] in BETWEEN else 0
-            if kind.startswith(("BatchDataset", "ParallelBatchDataset")):
-                size = one.parameters.batch_size or 0
-            for source in one.inputs:
-                batches.setdefault(source, size)
+
         for dataset in program.datasets:
             graph = graphs.of(dataset)
             if graph is None:
@@ -88,7 +76,7 @@ class MapFunctions(Record):
             functions[dataset.id] = MapFunction(
                 types=frozenset(one.type for one in working) | (dataset.types or set()) - GIVEN,
                 nbytes=None if None in written else sum(size or 0 for size in written),
-                batch=batches.get(dataset.id, 0),
+                batch=next_batch(program.feeding, dataset.id)[1],
                 fixed=bool(spec) and not OPEN.search(spec),
             )
         return cls(functions)

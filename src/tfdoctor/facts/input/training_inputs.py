@@ -81,15 +81,9 @@ class Conversions(Record):
 
     @classmethod
     def measure(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
-        cls,
-        trace: Trace,
-        recording: Recording,
-        framework: Framework,
-        steps: Steps,
-        activity: Activity,
-        operations: Operations | None,
-        dataflow: Dataflow | None,
-    ) -> Self:
+        cls, trace: Trace, recording: Recording, framework: Framework, steps: Steps, activity: Activity,
+        operations: Operations | None, dataflow: Dataflow | None,
+    ) -> Self:  # fmt: skip
         """Find the conversions within the training function's calls, as many as it has such arguments.
 
         Raises:

@@ -84,6 +84,13 @@ def in_window(window: tuple[int, int] | None, rows: Sequence[MachineSample]) -> 
     return inside[1:] or inside or [row for row in rows if row.unix_ns > stop][:1] or rows[-1:]
 
 
+def process_cores(recording: Recording) -> dict[str, float]:
+    """Return the logical CPUs that each process of the run used in the traced window, by its id; {} is unknown."""
+    rows = in_window(window_of(recording), [row for row in recording.samples if row.host])
+    told = (row.host.processes_pct or {} for row in rows if row.host)
+    return summed((pid, 0.01 * pct / len(rows)) for shares in told for pid, pct in shares.items())
+
+
 def counter_rate(counts: Iterable[tuple[int, float | None]]) -> float | None:
     """Return how fast a counter of microseconds ran per microsecond between its first and last sample."""
     known = [(unix_ns, us) for unix_ns, us in counts if us is not None]

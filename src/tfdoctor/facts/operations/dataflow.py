@@ -1,7 +1,5 @@
 """The graphs that the run built: which operation feeds which, what it is computed from, what serves it alone."""
 
-from collections.abc import Container
-
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.operation_types import CONSTANT, OPAQUE, PASSING, RANDOM, READS, SHAPES, UPDATES
 from tfdoctor.facts.run.program import Operation, Program
@@ -196,14 +194,3 @@ def in_body(name: str) -> str:
 def of_metric(operation: Operation) -> bool:
     """Say whether one of Keras's metrics made an operation."""
     return operation.origin is not None and operation.origin.kind == "metric"
-
-
-def reached(names: Iterable[str], then: Callable[[str], Iterable[str]]) -> frozenset[str]:
-    """Return all names that these ones lead to, themselves included."""
-    found = {*names}
-    ahead = [*found]
-    while ahead:
-        new = {*then(ahead.pop())} - found
-        found |= new
-        ahead += new
-    return frozenset(found)

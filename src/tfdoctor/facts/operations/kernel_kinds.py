@@ -51,7 +51,27 @@ SHAPES = r"(?:884|1684|1688|16168|16816|16832|16864|8816|8832|161616|32328|83216
 # A Tensor Core's instruction as CUTLASS 3 writes it: "SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS".
 ATOM = r"SM(?:70|75|80|89|90|100|101|103|120)_\d+x\d+x\d+_|SM1\d\d_MMA_"
 
-NVIDIA: tuple[Family, ...] = (
+# AMD's and XLA's first, because their patterns are the more specific ones.
+FAMILIES: tuple[Family, ...] = (
+    _row(r"^Cijk_\w*_MI\d+x\d+", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, ON, SEEN),
+    _row(r"^Cijk_\w*_TT\d+_\d+", "AMD Tensile (rocBLAS)", MATMUL, OFF, DOCS),
+    # names of AMD's kernels hold the matrix instruction, but these are cut off or have none
+    _row(r"^Cijk_", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, MAYBE, DOCS),
+    _row(r"Fmha(?:Bwd)?(?:OGradDotO|ConvertQGrad|\w*Combine)", "AMD composable kernel", HELPER, OFF, SEEN),
+    _row(r"ck_tile::.*Fmha(?:Fwd|Bwd)", "AMD composable kernel", MATMUL, ON, SEEN),
+    _row(r"xdlops|_xdl_|Xdl|mfma|MFMA|(?<![A-Za-z])[Ww]mma|igemm_\w+_gtcx", "AMD MIOpen, composable kernel",
+         MATMUL, ON, DOCS),
+    _row(r"igemm_\w+_gtc_|ck::\w*.*_dl_|[Mm]iopenSp3AsmConv\w*_gfx9_|[Mm]iopenGcnAsmConv|naive_conv_|MIOpenConv\w*",
+         "AMD MIOpen", MATMUL, OFF, DOCS),
+    _row(r"[Mm]iopenSp3AsmConv", "AMD MIOpen", MATMUL, MAYBE, DOCS),  # Winograd of newer generations: either unit
+    _row(r"Im\d?d?2Col|Im3d2Col|Col2Im|batched_transpose_|SubTensorOp", "AMD MIOpen", HELPER, OFF, SEEN),
+    _row(r"ck(?:_tile)?::", "AMD composable kernel", MATMUL, MAYBE, DOCS),  # the name holds no instruction
+    _row(r"MIOpenBatchNorm|MIOpenPooling|mloPooling|MIOpenSoftmax", "AMD MIOpen", OTHER, OFF, DOCS),
+    _row(r"__amd_rocclr_", "AMD runtime", OTHER, OFF, SEEN),
+    # Triton chooses the instruction by type and tile, which the kernel's name does not show
+    _row(r"^(?:__)?(?:triton_)?gemm_fusion|^triton_gemm", "XLA, Triton", MATMUL, MAYBE, SEEN),
+    _row(r"^(?:loop|input|wrapped|reduce|transpose|scatter|concatenate)_\w*|^triton_softmax|^__triton_fusion_softmax",
+         "XLA", OTHER, OFF, SEEN),
     _row(r"nhwcAddPadding|init_device_workspace|ReduceSplitK|convertTensor_kernel", "NVIDIA cuDNN",
          HELPER, OFF, SEEN),
     _row(r"simt|ffma|_dfma", "NVIDIA CUTLASS, cuDNN", MATMUL, OFF, DOCS),
@@ -87,34 +107,6 @@ NVIDIA: tuple[Family, ...] = (
     _row(r"Eigen(?:Float)?ContractionKernel", "Eigen", MATMUL, OFF, DOCS),
     _row(r"Eigen::|tensorflow::|cub::", "TensorFlow", OTHER, OFF, SEEN),
 )  # fmt: skip
-
-AMD: tuple[Family, ...] = (
-    _row(r"^Cijk_\w*_MI\d+x\d+", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, ON, SEEN),
-    _row(r"^Cijk_\w*_TT\d+_\d+", "AMD Tensile (rocBLAS)", MATMUL, OFF, DOCS),
-    # names of AMD's kernels hold the matrix instruction, but these are cut off or have none
-    _row(r"^Cijk_", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, MAYBE, DOCS),
-    _row(r"Fmha(?:Bwd)?(?:OGradDotO|ConvertQGrad|\w*Combine)", "AMD composable kernel", HELPER, OFF, SEEN),
-    _row(r"ck_tile::.*Fmha(?:Fwd|Bwd)", "AMD composable kernel", MATMUL, ON, SEEN),
-    _row(r"xdlops|_xdl_|Xdl|mfma|MFMA|(?<![A-Za-z])[Ww]mma|igemm_\w+_gtcx", "AMD MIOpen, composable kernel",
-         MATMUL, ON, DOCS),
-    _row(r"igemm_\w+_gtc_|ck::\w*.*_dl_|[Mm]iopenSp3AsmConv\w*_gfx9_|[Mm]iopenGcnAsmConv|naive_conv_|MIOpenConv\w*",
-         "AMD MIOpen", MATMUL, OFF, DOCS),
-    _row(r"[Mm]iopenSp3AsmConv", "AMD MIOpen", MATMUL, MAYBE, DOCS),  # Winograd of newer generations: either unit
-    _row(r"Im\d?d?2Col|Im3d2Col|Col2Im|batched_transpose_|SubTensorOp", "AMD MIOpen", HELPER, OFF, SEEN),
-    _row(r"ck(?:_tile)?::", "AMD composable kernel", MATMUL, MAYBE, DOCS),  # the name holds no instruction
-    _row(r"MIOpenBatchNorm|MIOpenPooling|mloPooling|MIOpenSoftmax", "AMD MIOpen", OTHER, OFF, DOCS),
-    _row(r"__amd_rocclr_", "AMD runtime", OTHER, OFF, SEEN),
-)  # fmt: skip
-
-XLA: tuple[Family, ...] = (
-    # Triton chooses the instruction by type and tile, which the kernel's name does not show
-    _row(r"^(?:__)?(?:triton_)?gemm_fusion|^triton_gemm", "XLA, Triton", MATMUL, MAYBE, SEEN),
-    _row(r"^(?:loop|input|wrapped|reduce|transpose|scatter|concatenate)_\w*|^triton_softmax|^__triton_fusion_softmax",
-         "XLA", OTHER, OFF, SEEN),
-)  # fmt: skip
-
-# All families; AMD's and XLA's first, because their patterns are the more specific ones.
-FAMILIES = AMD + XLA + NVIDIA
 
 
 class Kernel(Record):

@@ -1,7 +1,5 @@
 """Loops inside the step's graph: their iterations, and the time that they take outside of operations."""
 
-from itertools import groupby
-
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -55,14 +53,9 @@ class LoopWork(Record):
 
     @classmethod
     def measure(
-        cls,
-        trace: Trace,
-        steps: Steps,
-        activity: Activity,
-        operations: Operations,
-        device: Device,
+        cls, trace: Trace, steps: Steps, activity: Activity, operations: Operations, device: Device,
         program: Program | None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Group the operations by the bodies of loops, and gather the executor's events of later iterations.
 
         Raises:
@@ -223,7 +216,7 @@ def _passes_nothing(operations: tuple[Operation, ...]) -> bool | None:
     if any(EFFECTS.fullmatch(one.type) for one in operations):
         return False
     by_name = {one.name: one for one in operations}
-    state, ahead, seen = set[str](), list[str](), set[str]()
+    state, ahead = set[str](), list[str]()
     for old, new in zip(entering, leaving, strict=True):
         made: Operation | None = new
         while made is not None and made.type == IDENTITY:  # it only passes a value on
@@ -238,9 +231,4 @@ def _passes_nothing(operations: tuple[Operation, ...]) -> bool | None:
             ahead += made.sources[1:]
             made = by_name.get(made.sources[0]) if made.sources else None
         ahead += [made.name] if made is not None and made is not old else []
-    while ahead:
-        name = ahead.pop()
-        if name in by_name and name not in seen:
-            seen.add(name)
-            ahead += by_name[name].sources
-    return state.isdisjoint(seen)
+    return state.isdisjoint(reached(ahead, lambda name: by_name[name].sources if name in by_name else ()))

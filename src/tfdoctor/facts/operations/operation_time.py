@@ -6,8 +6,6 @@ from tfdoctor.facts.run.operation_types import DEPTHWISE, MATRIX_TYPES
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import TYPES
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.terms.units import ratio
-from tfdoctor.terms.verdict import Cell, Measure
 
 # The end of the names of operations that ran on the host, "name:type"; kernels' names have none.
 OF_HOST = re.compile(r"[^:]:\w+$")
@@ -152,12 +150,6 @@ class LayerTime(Record, OperationRows):
         return self.rows[0].at
 
 
-def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:
-    """Group operations by layer, the layer of most time first."""
-    groups = by_key((row.layer or row.name, row) for row in rows)
-    return sorted((LayerTime(name, tuple(group)) for name, group in groups.items()), key=lambda layer: -layer.ms)
-
-
 def layer_table(
     rows: Iterable[OperationTime],
     *columns: tuple[str, Callable[[LayerTime], Cell | None]],
@@ -165,9 +157,11 @@ def layer_table(
     most: int | None = None,
 ) -> Table:
     """Return the table of operations by layer, of the first ``most`` layers alone, with ``types`` of operations."""
+    groups = by_key((row.layer or row.name, row) for row in rows)
+    layers = (LayerTime(name, tuple(group)) for name, group in groups.items())
     of_types = ("operation types", lambda layer: ", ".join(sorted({row.type for row in layer.rows})))
     return Table.of(
-        by_layer(rows),
+        sorted(layers, key=lambda layer: -layer.ms),
         ("layer", lambda layer: layer.name),
         ("your line", lambda layer: layer.at),
         *([of_types] if types else []),

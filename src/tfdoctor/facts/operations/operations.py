@@ -1,7 +1,5 @@
 """Where the device's time went: each operation's time, layer, shapes and types, and its least time."""
 
-from collections.abc import Container
-
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.kernel_kinds import multiplies
 from tfdoctor.facts.operations.operation_time import OF_HOST, ComputePart, OperationTime
@@ -39,14 +37,9 @@ class Operations(Record):
 
     @classmethod
     def measure(
-        cls,
-        activity: Activity,
-        steps: Steps,
-        breakdown: Breakdown,
-        device: Device,
-        program: Program | None,
+        cls, activity: Activity, steps: Steps, breakdown: Breakdown, device: Device, program: Program | None,
         traced: TracedShapes,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Divide the device's time among its operations and join them to the program.
 
         Raises:

@@ -8,7 +8,6 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.steps.steps import RoundUnit
 from tfdoctor.facts.tpu.time import COLLECTIVE, COMPUTE, TpuTime
-from tfdoctor.recording.program import RunSettings
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 ONE_PROCESS = "MirroredStrategy"  # The strategy whose replicas are all in this process
@@ -18,7 +17,6 @@ WORKS = 0.01  # Share of the busiest device's computing time below which a devic
 class Replicas(Record):
     """The distribution that the script requested; None is unknown."""
 
-    strategy: str = ""  # "MirroredStrategy", "" for none or Keras' default
     count: int | None = None  # replicas in sync
     granted: int | None = None  # accelerators visible to TensorFlow: the script may have hidden some
     workers: int = 1  # processes that train
@@ -42,7 +40,6 @@ class Replicas(Record):
         if sharing is None and strategy == ONE_PROCESS and on_cpu:
             sharing = settings.replicas  # TensorFlow has one physical CPU, whatever its logical ones
         return cls(
-            strategy="" if strategy == "_DefaultDistributionStrategy" else strategy,
             count=settings.replicas,
             granted=None if settings.devices is None else granted,
             workers=max(1, size or 1, trained),

@@ -38,8 +38,5 @@ def check(
         healthy=f"The GPU idles {milliseconds(idle_ms)} of {breakdown.each_step} after the host reads values",
         wrong=share >= limits.share and syncs.syncs * correction >= limits.syncs,
         remedies=[Remedy("Read values every 100 steps", CODE["every"]), *([FIT] if in_fit else [])],
-        effects=[
-            Effect(stage, 0.0, StepWork.READING_RESULTS, ms(time_ms), bound=Bound.AT_MOST)
-            for stage, time_ms in idle.items()
-        ],
+        effects=Effect.of_stages(idle, StepWork.READING_RESULTS),
     )

@@ -1,4 +1,3 @@
-from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,4 +1,3 @@
-from tfdoctor.facts.machine.memory import DeviceMemory
 from tfdoctor.facts.run.framework import TENSORFLOW
 from tfdoctor.facts.steps.steps import FEW_STEPS
 from tfdoctor.families.kit import *

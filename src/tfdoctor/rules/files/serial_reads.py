@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.feeding_datasets import SourceFiles
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

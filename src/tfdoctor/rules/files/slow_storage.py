@@ -1,5 +1,3 @@
-from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.facts.input.file_reads import FileReads
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,5 +1,3 @@
-from tfdoctor.facts.input.file_reads import FileReads
-from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.facts.run.program import FileList
 from tfdoctor.families.kit import *
 

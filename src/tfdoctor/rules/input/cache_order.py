@@ -1,4 +1,4 @@
-from tfdoctor.facts.input.cacheable import REMADE, RepeatedWork
+from tfdoctor.facts.input.cacheable import REMADE
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,4 +1,3 @@
-from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,7 +1,6 @@
 from tfdoctor.facts.input.input_pipeline import stage_table
 from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, TracingCost
 from tfdoctor.families.kit import *
-from tfdoctor.terms import text
 
 __doc__, CODE = page(__file__)
 

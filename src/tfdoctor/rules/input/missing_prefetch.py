@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -23,12 +22,12 @@ def check(pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, li
         ahead = next(stage for stage in pipeline.stages if stage.asynchronous)
         added = ", added by tf.data itself," if ahead.injected else ""
         return Healthy(summary=f"{ahead.kind}{added} produces batches ahead of the step", evidence=evidence)
-    if not breakdown.waits_for_input or serial < limits.serial_ms:
-        return Healthy(summary=f"Producing a batch takes {milliseconds(serial)} per step", evidence=evidence)
     last = next((stage.at for stage in pipeline.stages if stage.at), None)
-    return Finding(
-        summary=f"No prefetch: the step waits for {milliseconds(serial)} of input work",
-        evidence=evidence,
-        remedies=(Remedy("Make prefetch the last transformation", CODE["code"], last, "prefetch"),),
-        effects=(Effect(Stage.INPUT, overlaps=True, bound=bound_by(cores)),),
+    return judged(
+        *evidence,
+        healthy=f"Producing a batch takes {milliseconds(serial)} per step",
+        finding=f"No prefetch: the step waits for {milliseconds(serial)} of input work",
+        wrong=breakdown.waits_for_input and serial >= limits.serial_ms,
+        remedies=[Remedy("Make prefetch the last transformation", CODE["code"], last, "prefetch")],
+        effects=[Effect(Stage.INPUT, overlaps=True, bound=bound_by(cores))],
     )

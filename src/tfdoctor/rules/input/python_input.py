@@ -1,8 +1,6 @@
 from tfdoctor.facts.input.input_lines import MOST_LINES, OTHERS, InputLines
 from tfdoctor.facts.input.input_pipeline import GENERATOR
-from tfdoctor.facts.kit import summed
 from tfdoctor.families.kit import *
-from tfdoctor.terms import text
 
 __doc__, CODE = page(__file__)
 

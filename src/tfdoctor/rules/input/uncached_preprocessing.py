@@ -1,9 +1,6 @@
-from tfdoctor.facts.input.cacheable import CacheablePart, RepeatedWork
+from tfdoctor.facts.input.cacheable import CacheablePart
 from tfdoctor.facts.input.dataset_properties import states_of
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.map_functions import CONTROL, tensor_bytes
-from tfdoctor.facts.run.operation_types import RANDOM
-from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,5 +1,5 @@
-from tfdoctor.facts.input.dataset_properties import spec_bytes
-from tfdoctor.facts.input.map_functions import BETWEEN, NOT_VECTORIZABLE
+from tfdoctor.facts.input.dataset_properties import next_batch, spec_bytes
+from tfdoctor.facts.input.map_functions import NOT_VECTORIZABLE
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -50,7 +50,9 @@ class WindowJoins(Record):
             within = [stage for stage in pipeline.stages if feeds(stage.path, join.path)]
             series = f"{join.path}::Window"  # what is above it does not exist for the windows only
             inner = tuple(one for one in within if not one.path.startswith(f"{series}::"))
-            ids, batch = _after(dataset, properties)
+            passing, batch = next_batch(properties.chain, dataset.id)
+            maps = (one for one in passing if kind_of(one) in {"Map", "ParallelMap"} and not one.python)
+            ids = {one.id for one in maps if not any(map(NOT_VECTORIZABLE.fullmatch, one.types or ("If",)))}
             mapped = tuple(one for one in pipeline.stages if one.dataset and one.dataset.id in ids)
             # the bytes of a window, by how many elements were taken from it
             element = spec_bytes(" ".join(found[0] for found in TENSOR.finditer(windows.element)))
@@ -58,23 +60,6 @@ class WindowJoins(Record):
             size = element * taken / join.calls if element and taken else None
             joins.append(WindowJoin(join, inner, mapped, size, batch))
         return cls(tuple(joins))
-
-
-def _after(join: Dataset, properties: DatasetProperties) -> tuple[set[int], int]:
-    """Return the maps between the windows and the next batch that also take batches, and the batch's size."""
-    maps: set[int] = set()
-    at = join.id
-    while current := next((one for one in properties.chain if at in one.inputs), None):
-        at, kind = current.id, kind_of(current)
-        if kind in {"Batch", "ParallelBatch"}:
-            return maps, current.parameters.batch_size or 0
-        if kind in {"Map", "ParallelMap"}:
-            single = any(NOT_VECTORIZABLE.fullmatch(name) for name in current.types or ("If",))
-            if not single and not current.python:
-                maps.add(current.id)
-        elif kind not in BETWEEN:
-            break
-    return set(), 0
 
 
 def check(

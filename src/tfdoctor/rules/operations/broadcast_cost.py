@@ -1,6 +1,4 @@
 from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
-from tfdoctor.facts.run.operation_types import SHAPES
-from tfdoctor.facts.run.program import Tensor
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -121,25 +119,23 @@ def _same(source: str, made: Operation, dataflow: Dataflow) -> bool:
     return source == made.name or passes
 
 
-def _of_its_size(made: Operation, dataflow: Dataflow) -> set[str]:
+def _of_its_size(made: Operation, dataflow: Dataflow) -> frozenset[str]:
     """Return the operations that tensors of a result's shape connect with it, backward ones included.
 
     Those that take a tensor of this shape, those that give one, and gradients: that of a product takes the
     operands, and not the product, so that no edge leads there.
     """
-    shape, reached, ahead = made.outputs[0][1], {made.name}, [made]
-    while ahead:
-        one = ahead.pop()
-        gradients = dataflow.gradients.get(one.name, ())
-        near = [other for other in gradients if _has((*other.inputs, *other.outputs), shape)]
+    shape, by_name = made.outputs[0][1], dataflow.program.by_name
+
+    def near(name: str) -> Iterator[str]:
+        one, gradients = by_name[name], dataflow.gradients.get(name, ())
+        yield from (other.name for other in gradients if _has((*other.inputs, *other.outputs), shape))
         if _has(one.outputs, shape):
-            near += [user for user in dataflow.consumers.get(one.name, ()) if user.type not in SHAPES]
-        for source, (_, given) in zip(one.sources, one.inputs, strict=False):
-            maker = dataflow.program.by_name.get(source)
-            near += [maker] if given == shape and maker is not None else []
-        ahead += [other for other in near if other.name not in reached]
-        reached |= {other.name for other in near}
-    return reached
+            yield from (user.name for user in dataflow.consumers.get(name, ()) if user.type not in SHAPES)
+        taken = zip(one.sources, one.inputs, strict=False)
+        yield from (source for source, (_, given) in taken if given == shape and source in by_name)
+
+    return reached({made.name}, near)
 
 
 def _has(tensors: Iterable[Tensor], shape: Shape | None) -> bool:
@@ -182,7 +178,6 @@ def check(
         finding=f"Tensors that are only summed are expanded by broadcasting: {milliseconds(part.ms)} per step",
         remedies=[one.remedy for one in first_of_line],
         shown=[table],
-        bound=Bound.AT_MOST,
         alike=len(first_of_line) - 1,
     )  # fmt: skip
     if not isinstance(expanded, Finding):

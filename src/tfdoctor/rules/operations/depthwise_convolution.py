@@ -1,4 +1,3 @@
-from tfdoctor.facts.operations.operation_time import fastest_flop_s
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -107,7 +106,6 @@ def check(
         finding=f"Convolutions with constant kernels that are a column times a row {takes}",
         remedies=[Remedy(action, CODE["twice"], at) for at in places],
         shown=[table],
-        bound=Bound.AT_MOST,
         alike=len(places) - 1,
     )
     if not isinstance(separable, Finding):

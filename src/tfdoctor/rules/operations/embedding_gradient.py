@@ -1,5 +1,4 @@
-from tfdoctor.facts.operations.dataflow import reached
-from tfdoctor.facts.run.operation_types import BROADCASTING, PASSING, UNARY
+from tfdoctor.facts.run.operation_types import PASSING
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,4 +1,3 @@
-from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.families.kit import *
 

@@ -1,6 +1,4 @@
-from tfdoctor.facts.operations.operation_time import fastest_flop_s
 from tfdoctor.families.kit import *
-from tfdoctor.terms.record import field
 
 __doc__, CODE = page(__file__)
 
@@ -46,8 +44,7 @@ def groups_of(row: OperationTime) -> int | None:
 
 
 NONE_ALIKE = "the step runs no regular convolution in the same precision to compare grouped ones with"
-ON_GPUS = NotApplicable(reason="grouped convolutions are compared on GPUs only")
-PRECONDITIONS = (not_on(DeviceKind.CPU, DeviceKind.TPU, verdict=ON_GPUS),)
+PRECONDITIONS = (only_on(DeviceKind.GPU, "grouped convolutions are compared on GPUs only"),)
 
 
 class Limits(RuleLimits):
@@ -92,5 +89,4 @@ def check(
         remedies=[Remedy(action, CODE["regular"], at)],
         more=more,
         shown=[table],
-        bound=Bound.AT_MOST,
     )

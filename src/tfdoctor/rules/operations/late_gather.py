@@ -1,4 +1,3 @@
-from tfdoctor.facts.run.operation_types import BROADCASTING, CONSTANT, SHAPES, UNARY
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -34,7 +33,7 @@ class SelectedProduct(Record, OperationRows):
 class SelectedProducts(Record):
     """The products of which few rows are used; those of most time first."""
 
-    products: tuple[SelectedProduct, ...] = ()
+    rows: tuple[SelectedProduct, ...] = ()
 
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
@@ -125,13 +124,7 @@ def _multiplies(one: Operation) -> bool:
     return bool(result) and set(result[:-1]) <= set(first)
 
 
-PRECONDITIONS = (
-    found(
-        SelectedProducts,
-        lambda selected: selected.products,
-        "No rows are selected from a product that nothing else uses",
-    ),
-)
+PRECONDITIONS = (found(SelectedProducts, "No rows are selected from a product that nothing else uses"),)
 
 
 class Limits(RuleLimits):
@@ -141,13 +134,13 @@ class Limits(RuleLimits):
 
 def check(selected: SelectedProducts, operations: Operations, device: Device, limits: Limits = Limits()) -> Verdict:
     """Add up what the rows that nothing uses take, and compare it with the compute time."""
-    products = [one for one in selected.products if one.kept <= limits.kept]
+    products = [one for one in selected.rows if one.kept <= limits.kept]
     lines = [f" at {location(one.product.at)}" if one.product.at else "" for one in products]
     kept = [percent(one.kept) for one in products]
     action = "Select the {} of the rows before the product{}"
     summary = f"A product is computed for all rows{lines[0]}, and {kept[0]} of them are used" if products else ""
     table = Table.of(
-        selected.products,
+        selected.rows,
         ("product", lambda one: one.product.name),
         ("product's line", lambda one: one.product.at),
         ("computed", lambda one: _sizes(one.of)),

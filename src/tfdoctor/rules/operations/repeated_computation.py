@@ -1,7 +1,7 @@
 from itertools import groupby
 
 from tfdoctor.facts.operations.dataflow import of_metric
-from tfdoctor.facts.run.operation_types import CONSTANT, READS
+from tfdoctor.facts.run.operation_types import READS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -266,7 +266,7 @@ def values_of(operations: Iterable[Operation]) -> dict[str, int]:
     return values
 
 
-PRECONDITIONS = (found(RepeatedResults, lambda work: work.ms),)
+PRECONDITIONS = (found(RepeatedResults, what=lambda work: work.ms),)
 
 
 class Limits(RuleLimits):

@@ -32,8 +32,8 @@ OTHERS = frozenset(
 PRECONDITIONS = (
     found(
         Operations,
-        lambda operations: _drawn(operations, normal=True),
         "The step draws no random numbers from an expensive distribution",
+        lambda operations: _drawn(operations, normal=True),
     ),
 )
 

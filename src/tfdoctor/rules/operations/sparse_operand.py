@@ -36,7 +36,7 @@ class SparseOperand(Record, OperationRows):
 class SparseOperands(Record):
     """The captured matrices that products use, whatever their density; the slowest products first."""
 
-    operands: tuple[SparseOperand, ...]
+    rows: tuple[SparseOperand, ...]
 
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow, program: Program) -> Self:
@@ -61,9 +61,7 @@ class SparseOperands(Record):
         return cls(tuple(sorted(found, key=lambda operand: -operand.ms)))
 
 
-PRECONDITIONS = (
-    found(SparseOperands, lambda operands: operands.operands, "No large constant matrix is multiplied"),
-)
+PRECONDITIONS = (found(SparseOperands, "No large constant matrix is multiplied"),)
 
 
 class Limits(RuleLimits):
@@ -73,13 +71,13 @@ class Limits(RuleLimits):
 
 def check(operands: SparseOperands, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Find the matrices of zeros, and add up the products with them."""
-    sparse = [one for one in operands.operands if one.zeros.fullest and one.density <= limits.density]
+    sparse = [one for one in operands.rows if one.zeros.fullest and one.density <= limits.density]
     part = operations.part(sum(one.ms for one in sparse))
     return judged(
         Measure("time in products with matrices of zeros, per step", ms(part.ms)),
         Measure.share("share of the compute time in these products", part.share, limits.share),
         Table.of(
-            operands.operands,
+            operands.rows,
             ("matrix", lambda one: " x ".join(map(str, one.shape))),
             ("your line", lambda one: one.at),
             ("values that are not zero", lambda one: ratio(one.density)),

@@ -46,7 +46,6 @@ def check(
         remedies=[Remedy(action, CODE["fuse"], at, "jit-compile")],
         more=[Measure("elementwise operations per step", count(calls), count(limits.operations))],
         shown=[table],
-        bound=Bound.AT_MOST,
     )
 
 

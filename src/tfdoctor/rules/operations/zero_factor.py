@@ -97,7 +97,7 @@ def check(dropped: DroppedWork, operations: Operations, limits: Limits = Limits(
     return spared(
         part, limits.share, "for results that are multiplied by zero",
         [(row, 0.0) for row in dropped.rows if row.ms],
-        healthy=f"Work for {what} times zero takes {part}",
+        bound=Bound.EXPECTED, healthy=f"Work for {what} times zero takes {part}",
         finding=f"{factors} {what}, which take {part}",
         remedies=[Remedy(action, CODE[code], dropped.at)],
         more=[Measure("multiplications by zero", count(dropped.factors)),

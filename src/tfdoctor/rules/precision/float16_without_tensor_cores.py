@@ -1,9 +1,7 @@
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-PRECONDITIONS = (
-    not_on(DeviceKind.CPU, DeviceKind.TPU, verdict=NotApplicable(reason="the training does not run on a GPU")),
-)
+PRECONDITIONS = (only_on(DeviceKind.GPU, "the training does not run on a GPU"),)
 
 
 class Limits(RuleLimits):
@@ -51,5 +49,4 @@ def check(
         remedies=[Remedy("Train in float32", CODE["policy"], program.first_line if program else None)],
         more=more,
         shown=[layer_table(slow, types=False, most=10)],
-        bound=Bound.AT_MOST,
     )

@@ -1,4 +1,3 @@
-from tfdoctor.facts.operations.dataflow import reached
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -72,7 +71,7 @@ class Float64Work(Record):
         # what makes the first float64 value upstream of the heaviest operation, in the graph's order
         known = {**dataflow.program.by_name, heaviest.name: heaviest}
         wide = {name for name, one in known.items() if any(dtype == FLOAT64 for dtype, _ in one.outputs)}
-        upstream = wide & reached([heaviest.name], lambda name: wide.intersection(known[name].sources))
+        upstream = reached([heaviest.name], lambda name: wide.intersection(known[name].sources)) & wide
         makers = [known[name] for name in upstream if not wide.intersection(known[name].sources)]
         if not makers:
             return cls(rows, casts, Origin.UNKNOWN, at)
@@ -82,7 +81,7 @@ class Float64Work(Record):
         return cls(rows, casts, ORIGINS.get(first.type, Origin.OTHER), where)
 
 
-PRECONDITIONS = (found(Float64Work, lambda work: work.rows),)
+PRECONDITIONS = (found(Float64Work),)
 
 
 class Limits(RuleLimits):
@@ -103,7 +102,7 @@ def check(work: Float64Work, operations: Operations, hardware: Hardware, limits:
         part,
         limits.share,
         doing,
-        (*wide, *((row, 0.0) for row in work.casts if row.ms)),
+        (*wide, *(row.scaled(0.0) for row in work.casts if row.ms)),
         finding=f"Operations in float64 take {part}",
         remedies=[Remedy(work.origin.value, CODE[work.origin.name.lower()], work.at)],
         shown=[layer_table((*work.rows, *work.casts), most=10)],

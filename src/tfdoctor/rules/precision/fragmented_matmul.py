@@ -90,7 +90,6 @@ def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = Lim
         remedies=[Remedy("Run one larger matmul and split its result", CODE["one-matmul"], at)],
         more=[Measure("time per call of a small matmul", ms(part.ms / len(rows)), ms(limits.each_ms))],
         shown=[table],
-        bound=Bound.AT_MOST,
     )
 
 

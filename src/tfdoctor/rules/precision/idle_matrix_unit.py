@@ -1,4 +1,3 @@
-from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

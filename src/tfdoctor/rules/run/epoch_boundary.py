@@ -1,6 +1,5 @@
-from tfdoctor.families.call_rules import WITHIN_FIT
+from tfdoctor.families.calls import FEW_ROWS, LARGE_ROWS, SMALL_BATCH_MS, WITHIN_FIT
 from tfdoctor.families.kit import *
-from tfdoctor.families.small_calls import FEW_ROWS, LARGE_ROWS, SMALL_BATCH_MS
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)

@@ -1,5 +1,4 @@
 from tfdoctor.facts.gpu.activity import Collectives
-from tfdoctor.facts.scale.replicas import DeviceSkew
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,4 +1,3 @@
-from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.savings.given import Epoch, Price
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
 from tfdoctor.families.kit import *

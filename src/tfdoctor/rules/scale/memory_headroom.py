@@ -1,5 +1,4 @@
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.machine.memory import DeviceMemory
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -12,11 +11,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    device: DeviceMemory | Unavailable,
-    host: HostMemory | Unavailable,
-    tuned: TunedBuffers | None,
+    device: DeviceMemory | Unavailable, host: HostMemory | Unavailable, tuned: TunedBuffers | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare the memory in use with the memory there is, on the device and on the host."""
     if isinstance(device, Unavailable) and isinstance(host, Unavailable):
         return NotApplicable(reason=f"{device}; {host}")

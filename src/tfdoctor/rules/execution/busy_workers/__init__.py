@@ -3,9 +3,8 @@ from tfdoctor.rules.execution.busy_workers.job_processes import JobProcesses
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (
-    not_on(
-        *(DeviceKind.GPU, DeviceKind.TPU),
-        verdict=Healthy(summary="The step computes on an accelerator, which other processes leave alone"),
+    only_on(
+        DeviceKind.CPU, Healthy(summary="The step computes on an accelerator, which other processes leave alone")
     ),
     timed_steps,
 )

@@ -1,6 +1,6 @@
 """Which of the job's processes used the cores while the steps were traced: the one that trains, or others."""
 
-from tfdoctor.facts.machine.samples import in_window, window_of
+from tfdoctor.facts.machine.samples import process_cores
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
@@ -18,20 +18,15 @@ class JobProcesses(Record):
         Raises:
             Unavailable: processes were not sampled apart, or it is unknown which of them trained.
         """
-        rows = in_window(window_of(recording), [row for row in recording.samples if row.host])
-        told = [row.host.processes_pct for row in rows if row.host and row.host.processes_pct]
-        if not told:
+        cores = process_cores(recording)
+        if not cores:
             raise Unavailable("the processes of the run were not sampled one by one; record again")
         manifest = recording.manifest
         trained = [process for process in manifest.processes if process.trained] if manifest else []
         if len(trained) != 1 or trained[0].pid is None:
             raise Unavailable("it is unknown which of the run's processes trained")
-        total: defaultdict[str, float] = defaultdict(float)
-        for shares in told:
-            for pid, pct in shares.items():
-                total[pid] += 0.01 * pct / len(rows)
-        training = total.pop(str(trained[0].pid), 0.0)
-        return cls(training, tuple(sorted(total.values(), reverse=True)))
+        training = cores.pop(str(trained[0].pid), 0.0)
+        return cls(training, tuple(sorted(cores.values(), reverse=True)))
 
     @property
     def helping(self) -> float:

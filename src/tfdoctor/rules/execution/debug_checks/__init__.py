@@ -2,7 +2,7 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.debug_checks.checking_operations import DebugChecks
 
 __doc__, CODE = page(__file__)
-PRECONDITIONS = (found(DebugChecks, lambda checks: checks.rows, "No operation of the step only checks values"),)
+PRECONDITIONS = (found(DebugChecks, "No operation of the step only checks values"),)
 
 
 class Limits(RuleLimits):
@@ -13,7 +13,7 @@ def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = Limits()) 
     """Add up the time of the checks and of the host for them."""
     host_ms = checks.python_ms + checks.starting_ms
     taken = checks.ms + host_ms
-    share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
+    share = breakdown.share(taken)
     which = "operation that only checks values takes", "operations that only check values take"
     summary = f"{counted(round(checks.calls), *which)} {milliseconds(taken)}"
     at = next((row.at for row in checks.rows if row.at), None)

@@ -2,13 +2,7 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.deterministic_operations.determinism import Determinism
 
 __doc__, CODE = page(__file__)
-PRECONDITIONS = (
-    not_on(
-        DeviceKind.CPU,
-        DeviceKind.TPU,
-        verdict=NotApplicable(reason="deterministic operations have slower kernels on GPUs only"),
-    ),
-)
+PRECONDITIONS = (only_on(DeviceKind.GPU, "deterministic operations have slower kernels on GPUs only"),)
 
 # Types of operations with other kernels where results must be deterministic, besides convolutions (NVIDIA, status
 # of GPU determinism).
@@ -32,14 +26,11 @@ def check(
     how = "enable_op_determinism()" if determinism.by_call else determinism.variable
     if not how:
         return Healthy(summary="No setting asks for deterministic operations")
-    peak, bandwidth = hardware.peak_flop_s or 0.0, hardware.bandwidth_bytes_s
-    slow = []
+    peak, slow = hardware.peak_flop_s or 0.0, []
     for row in (row for row in operations.rows if row.ms):
         # The least time is that at the peak rates of the device; 0 where they are unknown.
         slower = hardware.sixteen_bit.scales if row.precision == "float32" and hardware.sixteen_bit else 1.0
-        computing_s = (row.flops or 0.0) / (peak * slower) if peak * slower else 0.0
-        moving_s = (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
-        least_ms = max(computing_s, moving_s) * row.calls * 1e3
+        least_ms = row.least_ms(hardware.bandwidth_bytes_s, peak * slower)
         if least_ms < limits.reached * row.ms if row.type in CONVOLUTIONS else row.type in OTHERS:
             slow.append((row, min(1.0, least_ms / row.ms)))
     if not slow and operations.why_unnamed:
@@ -54,5 +45,4 @@ def check(
         finding=f"Operations that {how} may slow down take {part}",
         remedies=[Remedy("Switch deterministic operations off, and compare", code, determinism.at)],
         shown=[layer_table((row for row, _ in slow), most=10)],
-        bound=Bound.AT_MOST,
     )

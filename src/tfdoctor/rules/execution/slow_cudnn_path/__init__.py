@@ -2,12 +2,7 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.slow_cudnn_path.recurrent_layers import RecurrentLayers
 
 __doc__, CODE = page(__file__)
-PRECONDITIONS = (
-    not_on(
-        DeviceKind.CPU, DeviceKind.TPU, verdict=NotApplicable(reason="cuDNN computes recurrent layers on GPUs only")
-    ),
-    figures_per_step,
-)
+PRECONDITIONS = (only_on(DeviceKind.GPU, "cuDNN computes recurrent layers on GPUs only"), figures_per_step)
 
 
 class Limits(RuleLimits):
@@ -22,7 +17,7 @@ def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits
         return Healthy(summary=f"{ran} ran, and none was off cuDNN")
     device_ms, launching_ms = sum(one.ms for one in looped), sum(one.launching_ms for one in looped)
     taken = device_ms + launching_ms
-    share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
+    share = breakdown.share(taken)
     remedies = []
     for one in looped:
         obstacle, code = one.obstacles[0], CODE.get(one.obstacles[0].name.lower(), "")

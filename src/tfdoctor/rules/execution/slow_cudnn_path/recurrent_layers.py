@@ -1,6 +1,5 @@
 """Recurrent layers that a GPU computes step by step, and what keeps them off cuDNN."""
 
-from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.run.operation_types import RECURRENT
 from tfdoctor.facts.run.program import Layer, RecurrentArguments
 from tfdoctor.families.kit import *

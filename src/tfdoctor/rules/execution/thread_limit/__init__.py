@@ -15,10 +15,7 @@ def limited(setting: ThreadSetting) -> Healthy | None:
 
 
 PRECONDITIONS = (
-    not_on(
-        *(DeviceKind.GPU, DeviceKind.TPU),
-        verdict=Healthy(summary="The step computes on an accelerator, not on the host's threads"),
-    ),
+    only_on(DeviceKind.CPU, Healthy(summary="The step computes on an accelerator, not on the host's threads")),
     limited,
     timed_steps,
 )

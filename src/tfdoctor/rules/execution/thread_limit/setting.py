@@ -1,7 +1,5 @@
 """The setting that keeps the operations of a CPU run from the cores of the machine."""
 
-from enum import StrEnum
-
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 

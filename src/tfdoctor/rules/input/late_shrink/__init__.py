@@ -137,11 +137,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    buffers: Buffers | Unavailable,
-    work: FullSizeWork | Unavailable,
-    memory: HostMemory | None,
+    buffers: Buffers | Unavailable, work: FullSizeWork | Unavailable, memory: HostMemory | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare work and buffers with what they would be where the elements are small."""
     held = _of_buffers(buffers, memory, limits)
     if isinstance(work, Unavailable):

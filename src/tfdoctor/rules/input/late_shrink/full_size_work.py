@@ -1,8 +1,6 @@
 """Work of the maps on images that the next operations shrink or crop, and what it would take after that."""
 
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.map_functions import DECODERS, RESIZERS
-from tfdoctor.facts.run.operation_types import RANDOM, SHAPES
 from tfdoctor.families.kit import *
 from tfdoctor.recording.program import RecordedOperation, TensorType
 
@@ -32,56 +30,35 @@ class MapNode(Record):
         return size_of(self.operation.inputs[0]) if self.operation.inputs else None
 
 
-class JoinedMaps(Record):
-    """The nodes of successive maps, each behind those that it takes results of."""
+def joined_maps(line: Sequence[Dataset], graphs: FunctionGraphs) -> list[MapNode]:
+    """Return the nodes of successive maps, each behind those that it takes results of: of one map or of the next.
 
-    nodes: tuple[MapNode, ...] = ()
-
-    @classmethod
-    def of(cls, line: Sequence[Dataset], graphs: FunctionGraphs) -> Self:
-        """Join the maps of a line of datasets, the trainer's first, where the next takes the results of one."""
-        nodes: list[MapNode] = []
-        given: list[int] = []  # results of the map before, where elements pass as they are
-        for dataset in reversed(line):
-            graph = graphs.of(dataset)
-            if not MAPS.fullmatch(kind_of(dataset)) or graph is None:
-                given = given if kind_of(dataset) in PASSING else []
-                continue
-            # Tensors that it captures are placeholders too, behind its arguments.
-            arguments = [at for at, one in enumerate(graph.operations) if one.type == "Placeholder"]
-            taken = [graph.operations[at].outputs[:1] for at in arguments[: len(given)]]
-            made = [nodes[at].operation.outputs[:1] for at in given]
-            fit = len(taken) == len(made) and all(
-                one and other and one[0][0] == other[0][0] and size_of(one[0]) == size_of(other[0])
-                for one, other in zip(taken, made, strict=True)
-            )
-            joined = dict(zip(arguments, given, strict=False)) if fit else {}
-            first = len(nodes)
-            for at, operation in enumerate(graph.operations):
-                own = tuple(first + source for source in operation.sources if source is not None)
-                nodes.append(MapNode(dataset, operation, (joined[at],) if at in joined else own))
-            used = {source for node in nodes[first:] for source in node.sources}
-            results = (at for at in range(first, len(nodes)) if nodes[at].operation.type == "Identity")
-            given = [at for at in results if at not in used]  # TensorFlow makes an Identity of each
-        return cls(tuple(nodes))
-
-    def before(self, starts: Iterable[int], without: int | None = None) -> set[int]:
-        """Return the nodes whose values reach some nodes, with these, on ways that avoid a node."""
-        reached: set[int] = set()
-        waiting = [start for start in starts if start != without]
-        while waiting:
-            at = waiting.pop()
-            if at not in reached:
-                reached.add(at)
-                if self.nodes[at].operation.type not in SHAPES:
-                    waiting.extend(one for one in self.nodes[at].sources if one != without)
-        return reached
-
-    @property
-    def ends(self) -> set[int]:
-        """The nodes whose results no other takes: those of the last map, and assertions."""
-        used = {source for node in self.nodes for source in node.sources}
-        return {at for at, node in enumerate(self.nodes) if at not in used and node.operation.type != "Placeholder"}
+    The line of datasets begins with the trainer's.
+    """
+    nodes: list[MapNode] = []
+    given: list[int] = []  # results of the map before, where elements pass as they are
+    for dataset in reversed(line):
+        graph = graphs.of(dataset)
+        if not MAPS.fullmatch(kind_of(dataset)) or graph is None:
+            given = given if kind_of(dataset) in PASSING else []
+            continue
+        # Tensors that it captures are placeholders too, behind its arguments.
+        arguments = [at for at, one in enumerate(graph.operations) if one.type == "Placeholder"]
+        taken = [graph.operations[at].outputs[:1] for at in arguments[: len(given)]]
+        made = [nodes[at].operation.outputs[:1] for at in given]
+        fit = len(taken) == len(made) and all(
+            one and other and one[0][0] == other[0][0] and size_of(one[0]) == size_of(other[0])
+            for one, other in zip(taken, made, strict=True)
+        )
+        joined = dict(zip(arguments, given, strict=False)) if fit else {}
+        first = len(nodes)
+        for at, operation in enumerate(graph.operations):
+            own = tuple(first + source for source in operation.sources if source is not None)
+            nodes.append(MapNode(dataset, operation, (joined[at],) if at in joined else own))
+        used = {source for node in nodes[first:] for source in node.sources}
+        results = (at for at in range(first, len(nodes)) if nodes[at].operation.type == "Identity")
+        given = [at for at in results if at not in used]  # TensorFlow makes an Identity of each
+    return nodes
 
 
 def size_of(tensor: TensorType) -> Size | None:
@@ -195,10 +172,10 @@ class FullSizeWork(Record):
         stages = {one.dataset.id: one for one in pipeline.stages if one.dataset and one.operations}
         if not stages:
             raise Unavailable("the trace does not show the operations of the pipeline's functions")
-        joined, found = JoinedMaps.of(properties.line(), graphs), list[LateShrinking]()
+        joined, found = joined_maps(properties.line(), graphs), list[LateShrinking]()
         images = {data.files.image for data in properties.chain if data.files and data.files.image}
         height, width, *_ = images.pop() if len(images) == 1 else (None, None)
-        for at, node in enumerate(joined.nodes):
+        for at, node in enumerate(joined):
             kind = node.operation.type
             if not (RESIZERS.fullmatch(kind) or kind in CROPS):
                 continue
@@ -243,17 +220,24 @@ def _known(size: Size | None) -> tuple[int, int] | None:
     return (size[0], size[1]) if size and size[0] and size[1] else None
 
 
-def _moved(joined: JoinedMaps, at: int) -> tuple[list[MapNode], MapNode]:
+def _moved(nodes: Sequence[MapNode], at: int) -> tuple[list[MapNode], MapNode]:
     """Return the nodes before a shrinking that could follow it, and the node whose image could be shrunk instead.
 
     Walks back from it while nothing but it gets to see the image at full size.
     """
-    nodes, shrinking = joined.nodes, joined.nodes[at]
+    shrinking = nodes[at]
     if not shrinking.sources:
         return [], shrinking
+
+    def sources(one: int) -> tuple[int, ...]:
+        return () if nodes[one].operation.type in SHAPES else nodes[one].sources
+
     image, *others = shrinking.sources
-    chosen, before = joined.before(others), joined.before([image])
-    seen = chosen | joined.before(joined.ends, without=at)
+    chosen, before = reached(others, sources), reached([image], sources)
+    used = {source for node in nodes for source in node.sources}
+    # What is seen but by the shrinking: by results that no node takes, those of the last map and assertions.
+    ends = {one for one, node in enumerate(nodes) if one not in used and node.operation.type != "Placeholder"}
+    seen = chosen | reached(ends - {at}, lambda one: {*sources(one)} - {at})
     crops = shrinking.operation.type in CROPS
     drawn = any(RANDOM.search(nodes[one].operation.type) for one in chosen)  # at random
     begins: dict[int, int] = {}
@@ -271,11 +255,11 @@ def _moved(joined: JoinedMaps, at: int) -> tuple[list[MapNode], MapNode]:
             own = {other.operation.type for other in nodes if other.dataset is node.dataset}
             may_follow = (node.dataset.types or {"unknown"}) - own <= PIXELWISE | MIRRORS | SCALARS
         if may_follow and crops:  # a crop has another mean than the whole image
-            may_follow = not any(nodes[other].size for other in joined.before({*node.sources} - {*same}))
+            may_follow = not any(nodes[other].size for other in reached({*node.sources}.difference(same), sources))
         if may_follow and len(earlier := {begins[source] for source in same}) == 1:
             begins[one] = earlier.pop()
-    first = nodes[begins[image]]
-    later = [nodes[one] for one in sorted(before - seen - joined.before([begins[image]]))]
+    first, whole = nodes[begins[image]], reached([begins[image]], sources)
+    later = [nodes[one] for one in sorted(before - seen - whole)]
     full = (one for one in later if shrinking.taken in {one.size, one.taken})
     # The line that makes its numbers float stays whole.
     return [one for one in full if not (_converts(first) and one.operation.at == first.operation.at)], first

@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.map_functions import OVERSIZED_TIMES, DecodedImages
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -11,12 +10,10 @@ class Limits(RuleLimits):
 
 
 def check(
-    images: DecodedImages | Unavailable, pipeline: InputPipeline, breakdown: Breakdown, contention: CpuContention,
+    images: DecodedImages, pipeline: InputPipeline, breakdown: Breakdown, contention: CpuContention,
     cores: Cores | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Compare the sizes of images before and after resizing."""
-    if isinstance(images, Unavailable):
-        return NotApplicable(reason=str(images))
     if not images.images:
         return Healthy(summary="No image is decoded and resized in one function")
     worst = max(images.images, key=lambda image: image.spared_ms)

@@ -1,7 +1,5 @@
 """What makes the batches of the training, and on which line."""
 
-from enum import auto
-
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 

@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -14,11 +13,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    pipeline: InputPipeline,
-    functions: MapFunctions | Unavailable,
-    contention: CpuContention,
+    pipeline: InputPipeline, functions: MapFunctions | Unavailable, contention: CpuContention,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare a call's time, in the slowest part of the pipeline, with what its operations need to write bytes."""
     stage = heaviest(pipeline.limiting, MAPS)
     if stage is None:

@@ -1,7 +1,6 @@
 """The edit that batches before a map, where the mapped function does the same to a batch as to each element."""
 
 from tfdoctor.edits.kit import *
-from tfdoctor.source_code.tree import COMPOUND
 
 WHOLE = ("parse_single_example", "parse_example")  # What parses one record, and what parses a batch of them
 

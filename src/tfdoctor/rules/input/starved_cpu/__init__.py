@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.map_functions import OVERSIZED_TIMES, DecodedImages
 from tfdoctor.families.kit import *
 from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 
@@ -60,18 +59,21 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
         return NotApplicable(reason=doubt)
     throttled = bool(kernel.throttled and kernel.throttled >= limits.throttled)
     outcome = "more threads do not help" if waits else "the input takes them from the compute"
-    cause = f"; {kernel.throttling}" if throttled else ""
+    quota = f" of {with_noun(kernel.quota, 'core')}" if kernel.quota else ""
+    cause = f"; the control group's quota{quota} throttles the run" if throttled else ""
     images_ms = critical.image_ms if critical and critical.image_ms >= limits.images * critical.work_ms else 0.0
     all_images_ms = sum(stage.image_ms for stage in pipeline.stages)
     images = [Measure("decoding and resizing images, per step", ms(all_images_ms))] if all_images_ms else []
     working = sorted((one for one in pipeline.stages if one.work_ms), key=lambda one: -one.work_ms)
     calls = ("calls per step", lambda stage: count(stage.calls))
-    on_device = device.kind != DeviceKind.CPU
     remedies = [
         (throttled, Remedy("Raise the container's CPU limit, or remove it", CODE["quota"])),
         (images_ms, Remedy(f"Give {title} images of the size that the model takes", CODE["small-images"], at)),
         (not images_ms, Remedy(f"Reduce the work of {title} per example", CODE["whole-batches"], at)),
-        (on_device, Remedy("Augment in the model, on the accelerator", CODE["in-the-model"], at)),
+        (
+            device.kind != DeviceKind.CPU,
+            Remedy("Augment in the model, on the accelerator", CODE["in-the-model"], at),
+        ),
         (True, Remedy("Produce the batches on other machines with the tf.data service", CODE["service"])),
     ]
     gain = (Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),) if waits else ()

@@ -17,12 +17,6 @@ class CpuPressure(Record):
     waiting: float | None = None
     quota: float | None = None  # of the control group, in cores
 
-    @property
-    def throttling(self) -> str:
-        """A clause that names the quota."""
-        quota = f" of {with_noun(self.quota, 'core')}" if self.quota else ""
-        return f"the control group's quota{quota} throttles the run"
-
     @classmethod
     def measure(cls, recording: Recording) -> Self:
         """Take the counters' differences from before the window to after it.

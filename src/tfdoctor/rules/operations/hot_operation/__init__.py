@@ -1,5 +1,4 @@
-from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.facts.savings.operation_groups import OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.families.kit import *
 from tfdoctor.rules.operations.hot_operation import hot_work
@@ -66,8 +65,8 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     ways: list[Callable[[Groups], Iterable[HotWork]]] = [
         hot_work.metrics,
         lambda left: hot_work.cheaper(left, forms.forms if forms else ()),
-        lambda left: hot_work.single(left, Departure.PYTHON, lambda group: bool(PYTHON.fullmatch(group.type))),
-        lambda left: hot_work.single(left, Departure.FAR, is_far),
+        lambda left: (HotWork(Departure.PYTHON, one.at, (one,)) for one in left if PYTHON.fullmatch(one.type)),
+        lambda left: (HotWork(Departure.FAR, one.at, (one,)) for one in left if is_far(one)),
         lambda left: hot_work.short(left, limits.short_ms, limits.many, dispatch, updates, on_device=on_device),
     ]
     traced = breakdown.step_ms

@@ -1,16 +1,7 @@
 """Operations that have a cheaper form: the kinds that are known, and what of the graph shows that it applies."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from enum import StrEnum
-from math import prod
-from typing import Self
-
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, LONGEST, Dataflow, is_backward
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Tensor
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
+from tfdoctor.facts.operations.dataflow import LONGEST
+from tfdoctor.families.kit import *
 
 FEW = 0.25  # Share of the elements that an operation makes up to which most of its work is for nothing
 LEFT = 0.5  # Share of the arithmetic that the cheaper form may need at most: less is not worth its lines

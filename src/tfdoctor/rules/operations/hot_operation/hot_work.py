@@ -1,16 +1,9 @@
 """What a line makes the device do that takes more time than it has to, and the ways to find it."""
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
-from enum import Enum, auto
+from collections.abc import Collection
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.operation_groups import OperationGroup
+from tfdoctor.families.kit import *
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
 
 
 class Departure(Enum):
@@ -100,12 +93,6 @@ def metrics(groups: Groups) -> Iterator[HotWork]:
     if used:
         at = max(used, key=lambda group: group.ms).at
         yield HotWork(Departure.METRICS, at, used)
-
-
-def single(groups: Groups, departure: Departure, departs: Callable[[OperationGroup], bool]) -> Iterator[HotWork]:
-    """Yield the groups that depart from what is needed by themselves."""
-    for group in filter(departs, groups):
-        yield HotWork(departure, group.at, (group,))
 
 
 def cheaper(groups: Groups, forms: Iterable[CheaperForm]) -> Iterator[HotWork]:

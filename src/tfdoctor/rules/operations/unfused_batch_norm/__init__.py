@@ -1,4 +1,4 @@
-from tfdoctor.facts.operations.step_parts import FUSED_PASSES, BatchNorm, BatchNorms
+from tfdoctor.facts.operations.step_parts import FUSED_PASSES, BatchNorm
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,7 +1,5 @@
 """The operations that tf.vectorized_map runs in a loop over the elements, for want of a vectorized form."""
 
-import re
-
 from tfdoctor.facts.operations.loop_work import GraphLoop
 from tfdoctor.facts.run.operation_types import CALLS, WHILES
 from tfdoctor.families.kit import *

@@ -1,9 +1,7 @@
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-PRECONDITIONS = (
-    not_on(DeviceKind.GPU, DeviceKind.TPU, verdict=NotApplicable(reason="the training does not run on a CPU")),
-)
+PRECONDITIONS = (only_on(DeviceKind.CPU, "the training does not run on a CPU"),)
 
 
 class Limits(RuleLimits):
@@ -39,5 +37,4 @@ def check(
         finding=f"{summary}, on a CPU",
         remedies=[Remedy(f"Train in {policy}", code, at, "precision-policy")],
         shown=[layer_table(rows, types=False, most=10)],
-        bound=Bound.AT_MOST,
     )

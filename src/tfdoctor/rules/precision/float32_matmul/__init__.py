@@ -1,7 +1,6 @@
 from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.matmuls import of_unknown_precision
-from tfdoctor.facts.operations.operations import BACKPROP, HALVES
-from tfdoctor.facts.operations.step_parts import CAST_PASSES, BatchNorms
+from tfdoctor.facts.operations.step_parts import CAST_PASSES
 from tfdoctor.facts.run.hardware import AMX, SixteenBit
 from tfdoctor.families.kit import *
 
@@ -57,40 +56,32 @@ BOTH_WAYS_MS = 0.22
 WITH_BOTH_GRADIENTS = 3  # Matmuls of a dense layer in a training step: forward, by its weights and by its input
 
 
-class Float32Work(Record):
-    """The matmuls and convolutions that run in float32, except those that the model keeps so."""
+def _priced(
+    operations: Operations, hardware: Hardware, unit: SixteenBit, program: Program | None
+) -> Iterator[tuple[OperationTime, bool, Effect | None]]:
+    """Yield what runs in float32, whether 16-bit precision makes it faster, and its effect: on a CPU that of casts.
 
-    slow: tuple[OperationTime, ...]  # that 16-bit precision makes faster
-    others: tuple[OperationTime, ...]  # that gain nothing
-    gains: tuple[Effect, ...]  # of the slow ones
-    costs: tuple[Effect, ...]  # on a CPU: casts for matmuls that gain nothing
-
-    @classmethod
-    def of(cls, operations: Operations, hardware: Hardware, unit: SixteenBit, program: Program | None) -> Self:
-        """Separate what is faster in 16-bit precision from what is not; a mixed policy keeps layers in float32."""
-        kept = set[str]()
-        if program and (program.settings.policy or "").startswith("mixed"):
-            kept = {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
-        rows = [row for row in operations.matrix if row.precision == "float32" and row.layer not in kept]
-        on_cpu, peak = hardware.kind == DeviceKind.CPU, hardware.bandwidth_bytes_s
-        casts = _input_casts(rows, program) if on_cpu else {}
-        slow, others, gains, costs = list[OperationTime](), list[OperationTime](), list[Effect](), list[Effect]()
-        for row in rows:
-            cast_ms, faster = casts.get(row.name, 0.0), True
-            if on_cpu:
-                in_onednn = any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran)
-                faster = in_onednn and row.ms > _fixed_ms(row) and _least_on_cpu(row, hardware.matrix_unit) < 1.0
-            elif hardware.kind == DeviceKind.TPU:
-                moved = (row.nbytes or 0.0) * row.calls
-                faster = bool(peak and moved) and moved / (row.ms * 1e-3) > MEMORY_BOUND * (peak or 0.0)
-            if faster:
-                slow.append(row)
-                gains.append(row.scaled(_scales(row, hardware, unit, cast_ms), unit.bound))
-            else:
-                others.append(row)
-                if on_cpu and row.ms:
-                    costs.append(row.scaled(1.0 + (CAST_MS * row.calls + cast_ms) / row.ms))
-        return cls(tuple(slow), tuple(others), tuple(gains), tuple(costs))
+    What a mixed policy keeps in float32 is left out.
+    """
+    kept = set[str]()
+    if program and (program.settings.policy or "").startswith("mixed"):
+        kept = {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
+    rows = [row for row in operations.matrix if row.precision == "float32" and row.layer not in kept]
+    on_cpu, peak = hardware.kind == DeviceKind.CPU, hardware.bandwidth_bytes_s
+    casts = _input_casts(rows, program) if on_cpu else {}
+    for row in rows:
+        cast_ms, faster, effect = casts.get(row.name, 0.0), True, None
+        if on_cpu:
+            in_onednn = any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran)
+            faster = in_onednn and row.ms > _fixed_ms(row) and _least_on_cpu(row, hardware.matrix_unit) < 1.0
+        elif hardware.kind == DeviceKind.TPU:
+            moved = (row.nbytes or 0.0) * row.calls
+            faster = bool(peak and moved) and moved / (row.ms * 1e-3) > MEMORY_BOUND * (peak or 0.0)
+        if faster:
+            effect = row.scaled(_scales(row, hardware, unit, cast_ms), unit.bound)
+        elif on_cpu and row.ms:
+            effect = row.scaled(1.0 + (CAST_MS * row.calls + cast_ms) / row.ms)
+        yield row, faster, effect
 
 
 def _scales(row: OperationTime, hardware: Hardware, unit: SixteenBit, cast_ms: float) -> float:
@@ -262,13 +253,20 @@ def check(
     if not any(row.precision for row in operations.matrix):
         unknown = UNKNOWN_PRECISION if operations.matrix else operations.why_unlisted
         return nothing("The step runs no matmul or convolution", unknown)
-    matmuls = Float32Work.of(operations, hardware, unit, program)
-    if not matmuls.slow:
-        healthy = _without_gain(operations, sum(row.ms for row in matmuls.others))
+    priced = list(_priced(operations, hardware, unit, program))
+    slow = [row for row, faster, _ in priced if faster]
+    taken_ms = sum(row.ms for row in slow or (row for row, *_ in priced))
+    summary = f"Float32 matmuls and convolutions take {milliseconds(taken_ms)} per step"
+    if not slow:
+        healthy = f"{summary}; 16-bit precision would not shorten them"
+        if not taken_ms:
+            times = summed((row.precision, row.ms) for row in operations.matrix if row.precision)
+            said = (f"in {precision} ({milliseconds(time)} per step)" for precision, time in times.items())
+            healthy = f"Matmuls and convolutions run {' and '.join(said)}"
         return nothing(healthy, of_unknown_precision(operations))
-    effects = (*matmuls.gains, *reduced.gains, *reduced.costs, *matmuls.costs)
-    slow_ms = sum(row.ms for row in matmuls.slow)
-    summary = f"Float32 matmuls and convolutions take {milliseconds(slow_ms)} per step"
+    gains = [effect for _, faster, effect in priced if faster and effect]
+    costs = [effect for _, faster, effect in priced if effect and not faster]
+    effects = (*gains, *reduced.gains, *reduced.costs, *costs)
     if framework.foreign and not framework.keras:
         action = f"Compute in {unit.dtype}, and keep the weights and the loss in float32"
         remedy = Remedy(action, CODE["jax-cast" if framework.name == JAX else "torch-autocast"].format(unit.dtype))
@@ -277,7 +275,7 @@ def check(
         remedy = Remedy(f"Train in mixed_{unit.dtype}", code, at, "mixed-precision")
     finding = Finding(
         summary=f"{summary}; they run faster in {unit.dtype} ({hardware.matrix_unit})",
-        evidence=tuple(_evidence(matmuls, reduced, operations, hardware, unit)),
+        evidence=tuple(_evidence(slow, gains, reduced, operations, hardware, unit)),
         remedies=(remedy,),
         effects=effects,
     )
@@ -296,35 +294,26 @@ def _ms(effect: Effect) -> float:
     return effect.of.value if effect.of else 0.0
 
 
-def _without_gain(operations: Operations, float32_ms: float) -> str:
-    """Say in which precisions they run, or that what is in float32 is not slow."""
-    if float32_ms:
-        taken = f"Float32 matmuls and convolutions take {milliseconds(float32_ms)} per step"
-        return f"{taken}; 16-bit precision would not shorten them"
-    times = summed((row.precision, row.ms) for row in operations.matrix if row.precision)
-    said = " and ".join(f"in {precision} ({milliseconds(time)} per step)" for precision, time in times.items())
-    return f"Matmuls and convolutions run {said}"
-
-
 def _evidence(
-    matmuls: Float32Work, reduced: ReducedPrecision, operations: Operations, hardware: Hardware, unit: SixteenBit
-) -> Iterator[Evidence]:
+    slow: Sequence[OperationTime], gains: Iterable[Effect], reduced: ReducedPrecision, operations: Operations,
+    hardware: Hardware, unit: SixteenBit,
+) -> Iterator[Evidence]:  # fmt: skip
     """Yield the ratios that the saving is computed from, the times that they apply to, and what is not counted."""
-    slow_ms, scalar = sum(row.ms for row in matmuls.slow), [row for row in matmuls.slow if avoids_unit(row, unit)]
+    slow_ms, scalar = sum(row.ms for row in slow), [row for row in slow if avoids_unit(row, unit)]
     yield from operations.part(slow_ms).measures("in float32 matmuls and convolutions")
     if hardware.kind == DeviceKind.GPU:
-        least_ms = sum(effect.scales * _ms(effect) for effect in matmuls.gains)
+        least_ms = sum(effect.scales * _ms(effect) for effect in gains)
         yield Measure.share(
             f"least {unit.dtype} time relative to float32, at the highest rate measured", least_ms / slow_ms
         )
-    if len(scalar) < len(matmuls.slow):
+    if len(scalar) < len(slow):
         yield Measure.share(f"{unit.dtype} time relative to float32 ({unit.source})", unit.scales)
     if scalar:
         label = "time in kernels that do not use the Tensor Cores, not even as TF32"
         yield Measure(label, ms(sum(row.ms for row in scalar)))
         label = f"{unit.dtype} time relative to kernels without Tensor Cores, by peak rates"
         yield Measure.share(label, unit.scalar_scales or unit.scales)
-    yield layer_table(matmuls.slow)
+    yield layer_table(slow)
     halved, lost = map(_ms, reduced.gains), ((effect.scales - 1.0) * _ms(effect) for effect in reduced.costs)
     unknown = (row.ms for row in operations.matrix if not row.precision)
     for label, times in (

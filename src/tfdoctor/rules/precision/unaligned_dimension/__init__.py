@@ -2,13 +2,10 @@ from math import ceil
 
 import numpy as np
 
-from tfdoctor.facts.operations.operations import BACKPROP, HALVES
 from tfdoctor.facts.run.hardware import Tile
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.families.kit import *
-from tfdoctor.terms.record import field
-from tfdoctor.terms.verdict import LayerWidth
 
 __doc__, CODE = page(__file__)
 

@@ -1,7 +1,5 @@
 """The NVIDIA GPUs of the machine, those that TensorFlow registers, and what lies between them."""
 
-from enum import StrEnum
-
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import GpuAccess

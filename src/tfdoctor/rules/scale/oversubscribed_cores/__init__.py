@@ -8,10 +8,8 @@ class Limits(RuleLimits):
     threads: float = limit(1.5)
 
 
-def check(workers: WorkerThreads, cores: Cores | Unavailable, limits: Limits = Limits()) -> Verdict:
+def check(workers: WorkerThreads, cores: Cores, limits: Limits = Limits()) -> Verdict:
     """Compare the threads of all processes with the cores, and see whether these are busy."""
-    if isinstance(cores, Unavailable):
-        return NotApplicable(reason=str(cores))
     each = workers.workers * workers.threads / cores.usable
     said = (
         f"{number(workers.workers)} processes have {with_noun(workers.threads, 'thread')} each "

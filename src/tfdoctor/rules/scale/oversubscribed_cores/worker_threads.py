@@ -1,6 +1,6 @@
 """How many processes of a job train on this machine, and how many threads each of them computes with."""
 
-from tfdoctor.facts.machine.samples import in_window, window_of
+from tfdoctor.facts.machine.samples import process_cores
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
@@ -15,7 +15,6 @@ class WorkerThreads(Record):
 
     workers: int
     threads: int  # of TensorFlow's intra-op pool, in each process
-    given: bool = False  # the program or the variable sets them
 
     @classmethod
     def measure(cls, recording: Recording, program: Program) -> Self:
@@ -25,18 +24,13 @@ class WorkerThreads(Record):
         trained = max(len(recording.workers), size)
         if manifest is None or trained == 1:
             raise Unavailable("one process trains")
-        rows = in_window(window_of(recording), [row for row in recording.samples if row.host])
-        told = [row.host.processes_pct for row in rows if row.host and row.host.processes_pct]
-        if not told:
+        cores = process_cores(recording)
+        if not cores:
             raise Unavailable("the processes of the run were not sampled one by one")
-        cores: defaultdict[str, float] = defaultdict(float)
-        for shares in told:
-            for pid, pct in shares.items():
-                cores[pid] += 0.01 * pct / len(told)
         settings = program.settings
         variable = settings.intra_op_variable or manifest.environment.get(VARIABLE, "")
         given = settings.intra_op_threads or (int(variable) if variable.isdecimal() else 0)
         threads = given or settings.affinity or manifest.host.cores_logical
         if not threads:
             raise Unavailable("the threads of the processes were not recorded")
-        return cls(min(trained, sum(one >= WORKING for one in cores.values())), threads, bool(given))
+        return cls(min(trained, sum(one >= WORKING for one in cores.values())), threads)

@@ -1,5 +1,4 @@
 from tfdoctor.facts.input.training_inputs import few_lengths
-from tfdoctor.facts.phases.run_calls import TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.families.kit import *
 
@@ -55,10 +54,8 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the traced steps, and all facts 
         for function in retracing.functions
         if function.traced >= limits.calls and function.tracings >= limits.tracings
     ]
-    effects = tuple(
-        Effect(stage, 0.0, StepWork.TRACING, ms(time_ms))
-        for stage, time_ms in ((Stage.HOST, retracing.host_ms), (Stage.BETWEEN, retracing.between_ms))
-    )
+    spent = {Stage.HOST: retracing.host_ms, Stage.BETWEEN: retracing.between_ms}
+    effects = Effect.of_stages(spent, StepWork.TRACING, bound=Bound.EXPECTED)
     if whole and again:
         found = _over_run(again, whole, calls, {one.name: one.changed for one in retracing.functions})
         if {function.name for function in again}.isdisjoint(function.name for function in retraced):
