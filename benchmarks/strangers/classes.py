@@ -20,13 +20,14 @@ CLASSES: Mapping[str, frozenset[str]] = {
     for classes, rules in {
         "hoist, keep": "repeated-call uncached-preprocessing cache-order",
         "hoist, compile once": "repeated-conversion",
-        "hoist": "repeated-computation driver-start frozen-layers",
+        "hoist": "driver-start frozen-layers",
+        "hoist, cheaper form": "repeated-computation",
         "hoist, keep, compile once": "worker-start",
         "less often, hoist, compile, batch, cheaper form": "between-steps",
         "less often, hoist, beside": "step-outlier",
         "less often, less data, hoist, batch, keep, cheaper form": "epoch-boundary",
         "less often": "frequent-saving host-sync",
-        "less often, batch, compile": "slow-evaluation",
+        "less often, batch, compile, cheaper form": "slow-evaluation",
         "batch, compile": "slow-prediction",
         "batch, hoist, less often, compile": "slow-call",
         "batch": "small-batch per-element-map serial-batch kernel-launch-bound column-slices fragmented-matmul"

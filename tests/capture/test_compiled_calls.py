@@ -50,12 +50,23 @@ def local_name(rows: Any = ROWS) -> object:
     (lambda: np.concatenate(ARRAYS), "numpy.concatenate"),
     (lambda: np.random.rand(90000), "numpy.random.rand"),  # of a nested module
     (lambda: ROWS.argsort(), "numpy.ndarray.argsort"),  # noqa: PLW0108 - its line is seen
+    (lambda: ROWS @ ROWS, "numpy.matmul"),
     (lambda: math.factorial(3000), "math.factorial"),
     (lambda: sorted(NUMBERS, key=None), "builtins.sorted"),
     (lambda: factorial(3000), "math.factorial"),
     (local_name, ""),  # what it stands for is not known
     (lambda: getattr(ROWS, METHOD)(), ""),  # noqa: PLW0108 - what a call returns is called
-    ids=["module", "nested module", "method", "builtin", "by keyword", "from a module", "local", "result"],
+    ids=[
+        "module",
+        "nested module",
+        "method",
+        "product",
+        "builtin",
+        "by keyword",
+        "from a module",
+        "local",
+        "result",
+    ],
 )
 def test_a_function_of_a_module_and_a_method_of_an_object_of_the_file_are_named(work: Any, name: str) -> None:
     assert seen(work) == {name} - {""}

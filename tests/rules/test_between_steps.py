@@ -18,13 +18,14 @@ def works(
 def example(  # noqa: PLR0913 - the rule's own
     *places: LoopLines, breakdown: Breakdown | None = None, on: Device | None = None, whole: bool = True,
     retracing: Retracing | None = None, source: StepSource = StepSource.KERAS_FIT, saving_ms: float = 0.0,
-    shown_ms: float = 0.0,
+    shown_ms: float = 0.0, counted: bool = True,
 ) -> Verdict:  # fmt: skip
     """Judge a run of a minute with 4,000 steps of 13 ms, in which these lines work."""
     phases = divided_run(60_000.0, {Phase.SAVING: saving_ms, Phase.IMPORTS: 8_000.0})
     phases = replace(phases, once_ms=8_000.0, whole=whole, missing="the run as a whole was not recorded")
     steps, run = replace(even_steps(20, 13.0), source=source), equal_steps(script(1), 4_000, 13.0)
-    return between_steps.check(phases, breakdown, LoopPlaces(places, shown_ms), run, on, retracing, steps)
+    known = run if counted else None
+    return between_steps.check(phases, breakdown, LoopPlaces(places, shown_ms), known, on, retracing, steps)
 
 
 def traced(between: float, step: float = 20.0, **more: Any) -> Verdict:
@@ -48,6 +49,9 @@ def test_verdicts(told: Cases) -> None:
         LOOP(9_000.0, aside=False)
     )
     told["a loop over items, which arrays do at once"] = example(LOOP(9_000.0, calls="", repeats=True))
+    told["a loop within a graph, whose steps are not counted"] = example(
+        LOOP(9_000.0, calls="json.dumps"), counted=False
+    )
     told["work of a few long steps"] = example(works(9_000.0, long_ms=4_501.0)), example(LOOP(9_000.0, long_ms=9e3))
     told["half of the time in long steps is work of each"] = example(works(9_000.0, long_ms=4_500.0))
     told["waits for TensorFlow are no work of its own"] = example(works(9_000.0, executes_ms=6_500.0))

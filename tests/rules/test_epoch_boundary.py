@@ -111,5 +111,16 @@ def test_lines(told: Cases) -> None:
     told["what saves most comes first"] = judged(
         lines=(between(9_000.0, "gc.collect"), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))
     )
+    again = tuple(PhaseSegment(Phase.EVALUATION, 1e3 * n, 1e3 * n + 900, script(50)) for n in range(EPOCHS))
+    for calls, spans in (
+        ("PIL.Image.Image.save", again),
+        ("PIL.Image.Image.save", again[:2]),
+        ("json.dumps", again),
+    ):
+        drawn = at_line(Phase.EVALUATION, 50, 9_000.0, calls, repeats=False)
+        told[f"{calls} in {len(spans)} evaluations of the script's own"] = judged(lines=(drawn,), spans=spans)
+    for ms in (20_000.0, 19_999.0):
+        timed = replace(at_line(Phase.EVALUATION, 50, ms, "generate"), exact=True)
+        told[f"a function evaluates for {ms} ms beside 20,000 of training"] = judged(lines=(timed,), spans=again)
     waits = replace(long(12, 16_000.0, 14_000.0, 10, 1_300.0), beyond_ms=15_000.0)
     told["an epoch's first wait, found once"] = judged(lines=(at_line(Phase.BOUNDARIES, 40, 14_000.0),), long=waits)

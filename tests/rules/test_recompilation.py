@@ -39,6 +39,13 @@ def test_verdicts(told: Cases) -> None:
     for share in (0.93, 0.2, 0.1, 0.01):
         compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
         told[f"trap: steady steps say little of {share} of the traced time"] = example(compiling, 3.0)
+    for number in (3, 2):
+        once = CompileTime(1, 20, 0, 0.0, 0.0, 800.0, 0.5, frozenset({7}), number, number * 1_200.0)
+        told[f"one traced step compiles, and {number} steps of the run take as long"] = example(once, 1.0)
+    in_all = CompileTime(3, 20, 2, 0.0, 0.0, 800.0, 0.5, frozenset({3, 7, 15}), 5, 6_000.0)
+    told["three traced steps compile, and five of the run take as long"] = example(in_all, 1.0)
+    steady = CompileTime(1, 20, 0, 2.0, 0.0, 800.0, 0.05, frozenset(), 9, 9_000.0)
+    told["trap: a step that is no longer than the others compiles"] = example(steady, 3.0)
 
 
 @golden_cases
@@ -56,6 +63,8 @@ def test_remedies(told: Cases) -> None:
         ("sparse tensors", f"({tensor('(None, 2)')}, SparseTensorSpec(TensorShape([2, 3]), tf.int32))"),
     ):
         told[name] = example(program=fed(element))
+    padded = Dataset(id=1, kind="_PaddedBatchDataset", element=tensor("(16, None)"), at=LINE)
+    told["the line that pads"] = example(program=Program(datasets=(padded,), feeds=1))
     told["a run without a pipeline, and an unknown one"] = example(program=Program()), example()
     element = tensor("(None, 20)")
     other = Dataset(id=7, kind="_BatchDataset", parameters=DatasetParameters(drop_remainder=False))

@@ -15,7 +15,7 @@ def example(  # noqa: PLR0913 - the rule's own
     extra: Mapping[int, tuple[str, float]] = MappingProxyType(dict.fromkeys((5, 15, 25), (Stage.BETWEEN, 100.0))),
     *, count: int = 30, compiling: CompileTime | None = None, program: Program | None = None,
     cores: Cores | None = None, pace: UntracedPace | None = None,
-    run: RunSteps | None = None, source: StepSource = StepSource.MARKERS,
+    run: RunSteps | None = None, source: StepSource = StepSource.MARKERS, phases: RunPhases | None = None,
 ) -> Verdict:  # fmt: skip
     """A checkpoint of 100 ms follows every tenth step."""
     rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(count)]
@@ -25,7 +25,7 @@ def example(  # noqa: PLR0913 - the rule's own
     steps = [Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends))]
     parts = Breakdown(tuple(rows), rows[0])
     found = Steps.of(steps, source)
-    return step_outlier.check(found, parts, compiling, program, cores, pace, run)
+    return step_outlier.check(found, parts, compiling, program, cores, pace, run, phases)
 
 
 def long(part: str, more: float = 100.0, *at: int, **others: Any) -> Verdict:
@@ -106,4 +106,7 @@ def run(beyond_ms: float) -> RunSteps:
 def test_run(told: Cases) -> None:
     told["what lies between epochs in the account of the run is no long step"] = long("between", run=run(0.0))
     told["long steps in all of the run"] = long("between", run=run(10_000.0))
+    line = replace(run_line(Phase.EVALUATION, script(30), 9_000.0), long_ms=9_000.0)
+    evaluates = divided_run(60_000.0, {Phase.EVALUATION: 9_000.0}, line)
+    told["evaluations are the long steps of the run"] = long("between", run=run(10_000.0), phases=evaluates)
     told["a slow device is no boundary of an epoch"] = long("device", run=run(0.0))

@@ -11,6 +11,7 @@ from typing import Self
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, TracedDefinition
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run_work.line_groups import CalledWork, LineGroup, line_groups
+from tfdoctor.families.forms import cheaper_form
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record
@@ -80,7 +81,8 @@ class RunPlace(Record, kw_only=True):
     def changes(self) -> Iterable[Remedy]:
         """Return its remedies, at its line."""
         above = f"# {location(self.at)}{self.within}\n"
-        for one in self.remedies:
+        form = cheaper_form(self.group.calls) if self.group else ""
+        for one in (*self.remedies, *([Remedy(form)] if form else ())):
             code = above + one.code.replace("NAME", self.name) if one.code else ""
             yield replace(one, code=code, at=self.at)
 

@@ -80,6 +80,37 @@ def test_what_is_no_other_call() -> None:
     assert frame.f_locals == {"values": (1,), "named": {}}
 
 
+class Reader:
+    """An object that is made again and again."""
+
+    def __init__(self, path: str) -> None:
+        self.frame, self.path = sure(inspect.currentframe()), path
+
+
+def test_calls_of_a_library_in_one_step_are_different_where_a_sample_shows_none_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mine = load.__code__.co_filename
+    monkeypatch.setattr(given_again, "user_file", lambda path: None if path == mine else path)
+    monkeypatch.setattr(given_again, "called", lambda frame: ((load.__code__, 0, frame.f_code), frame))
+    known = given_again.GivenAgain()
+    other = sure(inspect.currentframe())
+    monkeypatch.setattr(given_again, "outward", lambda frame: [] if frame is other else [Under])
+    assert [known.seen(load(1), 0, ())[0] for _ in range(2)] == [False, None]  # perhaps the same call
+    known.seen(other, 0, (other.f_code,))
+    assert known.seen(load(1), 0, ())[0] is True
+    known.seen(other, 0, (other.f_code,))
+    assert [known.seen(Reader("a").frame, 0, ())[0]] == [False]
+    known.seen(other, 0, (other.f_code,))
+    assert [known.seen(Reader("a").frame, 0, ())[0]] == [True]
+
+
+class Under:
+    """A frame that calls `load`."""
+
+    f_code, f_lasti = load.__code__, 0
+
+
 def test_a_dictionary_that_the_program_holds_stays_as_it_is() -> None:
     frame = load(1, scale=2)
     held = frame.f_locals

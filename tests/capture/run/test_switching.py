@@ -64,13 +64,16 @@ def test_it_is_not_short_while_modules_are_imported(interval: Any) -> None:
     interval.end()
 
 
-def test_it_is_shorter_where_steps_are_short(interval: Any) -> None:
-    for step_ms, seconds in ((30.0, 0.0005), (4.0, 0.0002), (0.3, 0.0001), (0.0, 0.0005)):
-        interval.sampled(imports=False, step_ns=int(step_ms * 1e6))
-        assert sys.getswitchinterval() == pytest.approx(seconds)
-    interval.sampled(imports=False, step_ns=4_000_000)
+def test_it_is_longer_after_a_late_sample(interval: Any) -> None:
+    lates = (0.0, 0.01, *[0.0] * switching.CAREFUL, 0.0)
+    seen = []
+    for late_s in lates:
+        interval.sampled(imports=False, late_s=late_s)
+        seen.append(sys.getswitchinterval())
+    short, longer = switching.SHORT_S, switching.LONGER_S
+    assert seen == pytest.approx([short, *[longer] * switching.CAREFUL, short, short])
     sys.setswitchinterval(0.001)  # by the script, meanwhile
-    interval.sampled(imports=False, step_ns=2_000_000)
+    interval.sampled(imports=False)
     assert sys.getswitchinterval() == pytest.approx(0.001)
 
 

@@ -67,6 +67,13 @@ def what_makes_the_arguments_is_left_out_and_the_rest_is_aside() -> object:
 
 
 @told
+def what_may_change_an_argument_in_a_few_steps_is_told() -> object:
+    """As a method that saves a buffer: `memory.save(path)`."""
+    makers = (LoopMakers((f"{FOLDER}/t.py", 12), ((18, 19),)),)
+    return found(beside(("t.py:18", {"long": True}), ("t.py:19", {})), makers=makers)
+
+
+@told
 def in_a_short_run_the_traced_steps_say_which_lines_take_the_time() -> object:
     own = TimedLine(Location("t.py", 20), 30, 4.0, calls={"numpy.histogram": 30})
     enters = TimedLine(Location("t.py", 12), 90, 6.0, work=LineWork.ENTERING)
@@ -102,6 +109,13 @@ told[eager] = {
 def test_lines_of_a_step_that_runs_operation_by_operation_are_not_told() -> None:
     with pytest.raises(Unavailable, match="operation by operation"):
         eager(("t.py:20", {}))
+
+
+@told
+def the_steps_of_a_loop_within_a_graph_need_not_be_known() -> object:
+    run = made(beside(("t.py:20", {"calls": "json.dumps"}))).recording()
+    phases = Chart([run, Trace(())]).fact(RunPhases)
+    return [one.group.calls for one in LoopPlaces.measure(run, phases, None, None).places]
 
 
 test_loop_places = told.test("loop_places")

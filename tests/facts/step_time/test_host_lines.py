@@ -190,6 +190,16 @@ told[compiling] = {
 }
 
 
+@told
+def long_steps_of_the_run_take_as_long_as_a_compilation() -> object:
+    rows = [marker(n, 10.0 * n, 10.0 * n + 10) for n in range(SIX)]
+    compiles = ("XlaCompile", 12.0, 20.0)  # 8 ms
+    long = tuple(LongStep(40 + n, 1.0 + n, took, 2.0) for n, took in enumerate((5.9, 6.0, 9.0)))
+    log = RunLog(RunProcess(), {}, {}, (), long_steps=long)
+    found = chart(trace(host=[line("python", *rows, compiles)]), replace(recording(), run=log)).fact(CompileTime)
+    return found.long, found.long_ms
+
+
 def seen(**python: Any) -> object:
     found = chart(trace(), recording({"python": python}, manifest=manifest())).fact(StackSamples)
     return {

@@ -36,7 +36,7 @@ class LoopLines(Record, dict=True):
 class LoopPlaces(Record):
     """What works in the steps of a run beside the call that trains, the longest first.
 
-    Left out are the lines that train, wait for input, or make arguments of the call that trains; costly calls
+    Left out are the lines that train, wait for input, or make arguments of the call in each step; costly calls
     (`SlowCall`); work on rows, files and texts (`IN_STEPS`), and the operations of a step that Python itself runs
     one by one. ``shown_ms`` is the time of all lines but those that train.
     """
@@ -45,8 +45,10 @@ class LoopPlaces(Record):
     shown_ms: float = 0.0
 
     @classmethod
-    def measure(cls, recording: Recording, phases: RunPhases, steps: RunSteps, window: HostLines | None) -> Self:
-        """Sort the lines of all steps.
+    def measure(
+        cls, recording: Recording, phases: RunPhases, steps: RunSteps | None, window: HostLines | None
+    ) -> Self:
+        """Sort the lines of all steps; they are not known one by one where a graph holds their loop.
 
         Raises:
             Unavailable: the step itself runs operation by operation in the loop, so that its lines are not told.
@@ -58,7 +60,7 @@ class LoopPlaces(Record):
         costly = {line for line, _ in costly_lines(every)}
         own = (line for line in every if line.at not in other and not line.exact and line not in costly)
         lines = [line for line in own if line.work is RunWork.OTHER]
-        if steps.source == StepSource.EAGER_GRADIENT:
+        if steps and steps.source == StepSource.EAGER_GRADIENT:
             if not any(line.in_step or line.callback for line in lines):
                 raise Unavailable("the step itself runs operation by operation, so the loop has no separate work")
             lines = [
@@ -72,20 +74,21 @@ class LoopPlaces(Record):
         spans = [(at.path, first, last) for one in makers if (at := place(one.at)) for first, last in one.lines]
         # The samples of the traced steps do not have all lines that lead to one.
         making = {line.at for line in phases.at(Phase.STEPS) if _makes([line], spans)}
-        found = (
-            LoopLines(group, name, aside=bool(makers))
-            for group, name in groups
-            if group.work not in IN_STEPS
-            and (name or not (_makes(group.lines, spans) or any(line.at in making for line in group.lines)))
-        )
+        found = []
+        for group, name in groups:
+            makes = not name and (_makes(group.lines, spans) or any(line.at in making for line in group.lines))
+            one = LoopLines(group, name, aside=bool(makers) and not makes)
+            # What comes in a few steps makes no batch: a method that may change one, as where it is saved.
+            if group.work not in IN_STEPS and (one.rare or not makes):
+                found.append(one)
         shown_ms = sum(line.ms for line in every if line.at not in trains)
         return cls(tuple(sorted(found, key=lambda one: -one.ms)), shown_ms)
 
 
-def _sampled(phases: RunPhases, steps: RunSteps, window: HostLines | None) -> Sequence[RunLine]:
+def _sampled(phases: RunPhases, steps: RunSteps | None, window: HostLines | None) -> Sequence[RunLine]:
     """Return the lines of all steps: by the samples of the run, or in a short one by those of the traced steps."""
     lines = phases.at(Phase.STEPS)
-    if window is None or sum(line.samples for line in lines) >= SAMPLES:
+    if window is None or steps is None or sum(line.samples for line in lines) >= SAMPLES:
         return lines
     return [
         RunLine(

@@ -188,7 +188,8 @@ class CompileTime(Record):
 
     ``host_ms`` and ``between_ms`` lie inside and outside the call that is a step, in steady steps, while
     the device is idle. ``share`` is the compiler's share of the whole traced time, 0 to 1. ``apart`` has
-    the places of the outlier steps that mostly compile.
+    the places of the outlier steps that mostly compile. ``long`` steps of the whole run, for ``long_ms`` beyond the
+    usual time, took at least half as long as the longest compilation.
     """
 
     steps: int  # with a compilation
@@ -199,22 +200,29 @@ class CompileTime(Record):
     longest_ms: float = 0.0  # of one compilation
     share: float = 0.0
     apart: frozenset[int] = frozenset()
+    long: int = 0
+    long_ms: float = 0.0
 
     @classmethod
-    def measure(cls, trace: Trace, steps: Steps, activity: Activity) -> Self:
+    def measure(cls, trace: Trace, steps: Steps, activity: Activity, recording: Recording) -> Self:
         """Find the compiler's own events on any thread of the host."""
         compiling = compilations(trace)
         starts, ends = bounds_of(steps.steps)
         within = compiling.covered(starts, ends)
         apart = (within >= COMPILING * (ends - starts)) & ~np.array(steps.steady, bool)
+        longest_ms = int((compiling.ends_ps - compiling.starts_ps).max(initial=0)) / 1e9
+        told = recording.run.long_steps if recording.run and longest_ms else ()
+        long = [one.ms - one.usual_ms for one in told if 2 * (one.ms - one.usual_ms) >= longest_ms]
         return cls(
             int(np.count_nonzero(within)),
             len(within),
             int(np.count_nonzero(within[len(within) // 2 :])),
             *SteadySteps.of(steps).split_ms(compiling - activity.of(Stage.DEVICE)),
-            int((compiling.ends_ps - compiling.starts_ps).max(initial=0)) / 1e9,
+            longest_ms,
             int(within.sum()) / max(1, int((ends - starts).sum())),
             frozenset(np.flatnonzero(apart).tolist()),
+            len(long),
+            sum(long),
         )
 
     @property

@@ -66,11 +66,11 @@ def _place(one: LoopLines, most_ms: float, run: RunSteps | None) -> RunPlace:
     depend on has no known saving, only a ceiling.
     """
     first, times = one.group.lines[0], run.count if run else 0
-    often = "mostly in a few long steps" if one.rare else "{each} in each step"
-    says = f"Python in the loop works beside the call that trains at {{at}}{{within}}: {PART}, {often}"
+    often = ", mostly in a few long steps" if one.rare else ", {each} in each step" if run else ""
+    says = f"Python in the loop works beside the call that trains at {{at}}{{within}}: {PART}{often}"
     action, code, left, bound = IF_NOT_NEEDED, "loop", 0.0, Bound.AT_MOST
     if one.callback:
-        says, code = f"{{name}} works between the calls that train at {{at}}: {PART}, {often}", "callback"
+        says, code = f"{{name}} works between the calls that train at {{at}}: {PART}{often}", "callback"
         action, left, bound = CALLBACK.format(one.callback), RARELY, Bound.EXPECTED
     elif one.aside:
         action, left = LOOP, RARELY  # at most: what is not read to make an argument may be needed all the same
@@ -80,7 +80,7 @@ def _place(one: LoopLines, most_ms: float, run: RunSteps | None) -> RunPlace:
     return RunPlace(
         at=first.at, phase=Phase.STEPS, ms=one.ms if one.rare else min(one.ms, most_ms), left=left, says=says,
         name=one.callback, within=in_function(one.group), bound=bound, group=one.group,
-        recurs=Recurrence.PER_CALL if one.rare else Recurrence.PER_STEP, times=0 if one.rare else times,
+        recurs=Recurrence.PER_CALL if one.rare or not run else Recurrence.PER_STEP, times=0 if one.rare else times,
         remedies=(
             Remedy(action, CODE[code], changes=changed),
             *([Remedy(AT_ONCE[one.group.work])] if one.group.work in AT_ONCE else []),

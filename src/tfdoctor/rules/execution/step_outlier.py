@@ -85,7 +85,7 @@ class Pattern(Record):
 
 def check(  # noqa: PLR0911, PLR0913, PLR0917 - the traced steps, why they are long, and the others
     steps: Steps, breakdown: Breakdown, compiling: CompileTime | None, program: Program | None, cores: Cores | None,
-    pace: UntracedPace | None, run: RunSteps | None, limits: Limits = Limits(),
+    pace: UntracedPace | None, run: RunSteps | None, phases: RunPhases | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Report what the long steps among the traced ones cost."""
     long = [at for at, steady in enumerate(steps.steady) if not steady]
@@ -105,6 +105,8 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the traced steps, why they are l
         return NotApplicable(reason=f"{found.summary}{others}")
     # They lack it with less than half of it, as UntracedSteps.contradict has it, which knows fewer steps.
     beyond_ms = run.long.beyond_ms if run and run.long else 0.0
+    if phases:  # evaluations and saves within the loop are not the steps' own
+        beyond_ms -= sum(line.long_ms for line in phases.lines if line.phase is not Phase.STEPS)
     if run and beyond_ms < found.share / 2 * run.total_ms and found.cause == Stage.BETWEEN:
         return NotApplicable(reason=f"{found.summary}{OUTSIDE}")
     remedy = Remedy(PARTS[found.cause][1], CODE["prefetch"] if found.cause == Stage.INPUT else "")

@@ -135,7 +135,7 @@ def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Li
     )
     kinds = (RunCall.EVALUATE, RunCall.PREDICT, RunCall.SAVE)
     made = [call for kind in kinds for call in _per_epoch(calls, kind)]
-    return slow.finding(measures, (table, *slow.details(made, Phase.BOUNDARIES)))
+    return slow.finding(measures, (table, *slow.details(made, Phase.BOUNDARIES, Phase.EVALUATION)))
 
 
 def _per_epoch(calls: RunCalls, kind: RunCall) -> list[MadeCall]:
@@ -175,17 +175,34 @@ def _works(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: L
     if steps and steps.at and long and long.first >= FEWEST_FIRST:
         waits_at, waits_ms = steps.at, min(long.first_beyond_ms, long.first * long.first_median_ms)
         yield FILLING.place(waits_at, Phase.BOUNDARIES, waits_ms, calls, long.first)
+    yield from _sampled(phases, calls, steps, waits_at, limits)
+
+
+def _sampled(
+    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, waits_at: Location | None, limits: Limits
+) -> Iterator[RunPlace]:
+    """Yield the lines that work between the epochs, and in evaluations of the script's own.
+
+    Of these, what the model and Python do item by item is slow-evaluation's.
+    """
     fits = {call.at for call in calls.of(RunCall.FIT)}
-    for group in line_groups(phases.at(Phase.BOUNDARIES)):
-        if not group.at or group.at == waits_at:
-            continue
-        spans = (span for span in phases.spans if span.phase is Phase.BOUNDARIES and span.at == group.at)
+    timed = {call.at for call in calls.of(RunCall.EVALUATE)} | {waits_at, None}
+    for group in line_groups(phases.at(Phase.BOUNDARIES, Phase.EVALUATION)):
+        spans = (span for span in phases.spans if span.phase is group.phase and span.at == group.at)
         times = [span.end_ms - span.start_ms for span in spans]
+        if group.at in timed or (group.phase is Phase.EVALUATION and group.work is not CalledWork.BULK):
+            continue
+        if group.phase is Phase.EVALUATION and group.lines[0].exact:
+            if steps and group.ms >= limits.validation * steps.total_ms and len(times) >= calls.epochs - 1:
+                yield VALIDATION.place(group.at, group.phase, group.ms, calls, left=SELDOM)
+            continue
+        if group.phase is Phase.EVALUATION and len(times) < FEWEST_FIRST:
+            continue
         *_, second, longest = (0.0, 0.0, *sorted(times))
         known = len(times) >= calls.epochs - 1 and second
         usual_ms = (1.0 - (longest - second) / sum(times)) * group.ms if known else group.ms
         work = SAMPLED.get(group.work, OF_FIT if group.at in fits else OTHER)
         yield work.place(
             group.at, group.phase, usual_ms, calls, within=in_function(group),
-            instead=AT_ONCE.get(group.work, ""), priced=work is not OF_FIT or calls.epochs >= MANY,
+            instead=AT_ONCE.get(group.work, ""), priced=work is not OF_FIT or calls.epochs >= MANY, group=group,
         )  # fmt: skip

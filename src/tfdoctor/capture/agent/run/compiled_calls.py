@@ -23,6 +23,7 @@ FIRST, REST = ("LOAD_GLOBAL", "LOAD_NAME"), ("LOAD_ATTR", "LOAD_METHOD")  # What
 BESIDE = ("CACHE", "PUSH_NULL", "PRECALL", "KW_NAMES", "LOAD_CONST", "EXTENDED_ARG")  # What a call has besides
 SHIFTED = ("LOAD_GLOBAL", "LOAD_ATTR") if sys.version_info >= (3, 12) else ("LOAD_GLOBAL",)  # A flag is below
 
+PRODUCTS = (4, 17)  # a @ b and a @= b, of CPython's BINARY_OP (NB_MATRIX_MULTIPLY and NB_INPLACE_MATRIX_MULTIPLY)
 LOOKED = 500  # Instructions: the arguments of a call rarely have more
 
 
@@ -32,7 +33,10 @@ def compiled_call(frame: FrameType) -> str:
     if user_file(code.co_filename) is None or not hasattr(code, "co_positions"):
         return ""
     running = code.co_code  # made anew each time
-    if not dis.opname[running[frame.f_lasti]].startswith(CALLS):
+    operation = dis.opname[running[frame.f_lasti]]
+    if operation == "BINARY_OP" and running[frame.f_lasti + 1] in PRODUCTS:
+        return "numpy.matmul"  # other libraries have frames there
+    if not operation.startswith(CALLS):
         return ""
     names = _names(code, running, frame.f_lasti // 2)
     return _function(frame, names) if names else ""

@@ -2,7 +2,8 @@
 
 Samples show single calls, and their arguments stand in the frame. Those of two are alike where all are numbers,
 texts, arrays or tables with the same content, as far as it is compared. Of a call with any other one, such as a
-model, nothing is known. Calls within one step count as one: a frame does not say whether it is the same call.
+model, nothing is known. Two samples are of different calls where a step came between, or where one between them
+shows that the first call was over; else they count as one. Of objects that are made, what they are given counts.
 A call works on one item where all of its arrays of two dimensions or more have one row.
 """
 
@@ -56,6 +57,7 @@ class GivenAgain:
     def __init__(self) -> None:
         self.calls: dict[Call, set[int]] = {}
         self.last: dict[Call, int] = {}  # the step in which a call was seen last
+        self.open: set[Call] = set()  # calls that every sample has shown since
         self.held: dict[int, weakref.ref[object]] = {}
         self.left = 0  # elements of the present call that are still compared
 
@@ -65,17 +67,25 @@ class GivenAgain:
         None is unknown. ``trains`` are functions that are under way for many steps.
         """
         found = called(frame)
+        if self.open:
+            under_way = {(at.f_code, at.f_lasti) for at in outward(frame)}
+            self.open = {call for call in self.open if call[:2] in under_way}
         if found is None or found[1].f_code in trains:
             return None, None
         call, made = found
         code = made.f_code
+        # Of a function of the user's nothing says what else it reads, such as random numbers: a step has to come.
+        same = self.last.get(call, -1) == step and (call in self.open or user_file(code.co_filename) is not None)
+        self.open.add(call)
+        self.last[call] = step
         stars = sum(code.co_flags & star > 0 for star in STARS)
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
+        first = code.co_name == "__init__"  # the object itself, which is new
+        names = code.co_varnames[first : code.co_argcount + code.co_kwonlyargcount + stars]
         values: dict[str, object] = made.f_locals
         try:
             given = {name: values[name] for name in names}
             rows = {*_rows(given)}
-            return self._repeats(call, given, step), rows == {1} if rows else None
+            return self._repeats(call, given) if given and not same else None, rows == {1} if rows else None
         except Exception:  # an argument is gone, or changes while it is read
             return None, None
         finally:
@@ -84,10 +94,8 @@ class GivenAgain:
             if type(values) is dict and sys.getrefcount(values) <= OURS_ALONE:
                 values.clear()
 
-    def _repeats(self, call: Call, values: dict[str, object], step: int) -> bool | None:
-        """Say whether a call has the arguments of an earlier step's; None where one of them is not compared."""
-        if self.last.get(call, -1) == step or not values:
-            return None
+    def _repeats(self, call: Call, values: dict[str, object]) -> bool | None:
+        """Say whether a call has the arguments of an earlier one; None where one of them is not compared."""
         self.left = MOST_COMPARED
         try:
             given = hash(tuple((name, self._content(value)) for name, value in values.items()))
@@ -96,7 +104,7 @@ class GivenAgain:
         known = self.calls.setdefault(call, set()) if len(self.calls) < MOST_CALLS else self.calls.get(call)
         if known is None:
             return None
-        self.last[call], repeats = step, given in known
+        repeats = given in known
         if len(known) < MOST_GIVEN:
             known.add(given)
         return repeats

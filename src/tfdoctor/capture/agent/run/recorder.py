@@ -125,10 +125,10 @@ class RunRecorder:
     def _samples(self, over: LockType, buckets: Buckets) -> None:
         last = began = time.perf_counter_ns()
         write_at, rest, pace = began + int(WRITE_S * 1e9), OFTEN_S, self.pace
-        before = pace.thread_s - time.thread_time()
+        before, due = pace.thread_s - time.thread_time(), began + int(rest * 1e9)
         while not over.acquire(timeout=rest):
             cpu, now = time.thread_time(), time.perf_counter_ns()
-            buckets.stacks.sample(now, now - last)
+            buckets.stacks.sample(now, now - last, (now - due) / 1e9)
             last = now
             took = time.thread_time() - cpu
             if now >= write_at:
@@ -141,6 +141,7 @@ class RunRecorder:
                 write_at = now + int(max(every, pause) * 1e9)
             pace.thread_s = before + time.thread_time()  # also of waiting for Python's lock
             rest = pace.rest(now, took, buckets.calls)
+            due = time.perf_counter_ns() + int(rest * 1e9)
 
     @guarded("frameworks")
     def _look_for_frameworks(self) -> None:

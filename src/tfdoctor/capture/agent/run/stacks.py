@@ -120,8 +120,8 @@ class Stacks:
         clock = self.clock
         return len(clock.training.alive), len(clock.testing.alive)
 
-    def sample(self, now: int, ns: int) -> None:
-        """See where the thread is at a moment; the sample stands for so many ns."""
+    def sample(self, now: int, ns: int, late_s: float = 0.0) -> None:
+        """See where the thread is at a moment, so late; the sample stands for so many ns."""
         clock = self.clock
         clock.look_after_thread()
         if self.loops != self._loops():
@@ -133,7 +133,7 @@ class Stacks:
         if seen.waits and rests:
             working, given_there = self._seen(self.cpu.working(clock.thread, now))
             seen, given = (working, given_there) if working else (seen, given)
-        self.interval.sampled(imports=seen.told["work"] == IMPORTING, step_ns=clock.steps.usual_ns())
+        self.interval.sampled(imports=seen.told["work"] == IMPORTING, late_s=late_s)
         children = self.cpu.awaits_children(ns, now) and rests
         key = clock.current.number, (clock.in_long_step(now), children)
         number = seen.numbers.get(key)

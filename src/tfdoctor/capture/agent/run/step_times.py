@@ -83,12 +83,6 @@ class RunStepTimes:
         self.told = self.taken = 0  # long calls that are told, and calls that were taken
         self.long: collections.deque[dict[str, object]] = collections.deque()
 
-    def usual_ns(self) -> int:
-        """Return how long a call of the loop that began one last usually takes; 0 is unknown."""
-        step = self.now
-        loop = self.loops.get(step.place) if step is not None else None
-        return loop.usual if loop is not None else 0
-
     def begins(self, place: CallSite, now: int, k: int, *, first: bool, traced: bool) -> None:
         """A call begins, with which the one before at this place is over, unless the loop was left meanwhile."""
         before = self.under_way.get(place)

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 USUAL_S = 0.005  # The interval of Python
-# The longest short one: what a sample may be late by. It is a twentieth of short steps: 0.35 ms of Python in steps
-# of 2 ms were in hardly any sample at 0.5 ms, and in four of five that should show them at 0.1 ms. A shorter one
-# costs too much where code in C keeps the lock: who waits for it takes 4 % of a core at 0.1 ms, 1 % at 0.5 ms.
-SHORT_S, SHORTEST_S, OF_STEP = 0.0005, 0.0001, 0.05
+# Short ones: what a sample may be late by. Of 0.35 ms of Python between calls that give the lock away, hardly any
+# sample showed the line at 0.5 ms, and four of five that should at 0.1 ms. Where code in C keeps the lock for long,
+# that costs too much: who waits for it takes 4 % of a core at 0.1 ms, 1 % at 0.5 ms. After a sample that came so
+# late, the longer one is for so many more.
+SHORT_S, LONGER_S, LATE_S, CAREFUL = 0.0001, 0.0005, 0.003, 20
 EXACT_S = 2e-6  # Python keeps it in whole microseconds
 
 
@@ -32,16 +33,15 @@ class SwitchInterval:
 
     def __init__(self) -> None:
         self.made, self.alone = 0.0, True  # the short one that is set; 0.0 is none
+        self.careful = 0  # samples that the longer one is for
 
-    def sampled(self, *, imports: bool, step_ns: int = 0) -> None:
-        """A sample was taken, where a step usually takes so long; 0 is unknown.
-
-        While modules are loaded, a short interval wakes the thread for nothing.
-        """
+    def sampled(self, *, imports: bool, late_s: float = 0.0) -> None:
+        """A sample was taken, so late; while modules are loaded, a short interval wakes the thread for nothing."""
+        self.careful = CAREFUL if late_s > LATE_S else max(0, self.careful - 1)
         if imports:
             self.end()
         else:
-            self.begin(max(SHORTEST_S, min(SHORT_S, OF_STEP * step_ns / 1e9)) if step_ns else SHORT_S)
+            self.begin(LONGER_S if self.careful else SHORT_S)
 
     def begin(self, short: float = SHORT_S) -> None:
         """Make it short, unless the script has one of its own, or had a second thread."""
