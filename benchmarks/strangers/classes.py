@@ -34,7 +34,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         " optimizer-overhead small-replica-batch recurrent-loop unvectorized-operation",
         "batch, keep, parallel, cheaper form, bounded, compile": "slow-preparation",
         "parallel": "sequential-map serial-reads disabled-autotune thread-limit serial-transfer busy-workers",
-        "parallel, keep, cheaper form, beside, hoist": "python-input",
+        "parallel, keep, cheaper form, beside, hoist, less data": "python-input",
         "parallel, cheaper form": "input-bound starved-cpu",
         "beside": "missing-prefetch",
         "keep, less data": "small-files compressed-records slow-storage window-datasets",

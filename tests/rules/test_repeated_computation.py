@@ -169,3 +169,31 @@ def test_constants(told: Cases) -> None:
     told["trap: a distribution takes the lower part of a factor that was computed before the training"] = told_of(
         [*covariance()[:2], lower, trained(1)]
     )
+
+
+def backward(losses: int, *, other: bool = False) -> list[Any]:
+    """Gradients of the weights from each of some losses, which a line adds; one of them also to be clipped."""
+    begin = [op(f"gradient_tape/loss_{n}/Relu", "ReluGrad", [0], 7) for n in range(losses)]
+    products = [op(f"gradient_tape/a/MatMul_{n}", "MatMul", [0, 2 + n], 7) for n in range(losses)]
+    parts = [2 + losses + n for n in range(losses)]
+    clipped = [op("Square", "Square", parts[:1], 8)] * other
+    return [*begin, *products, op("AddN", "AddN", parts, 9), *clipped]
+
+
+def added(*rows: Any) -> object:
+    found = measure([*rows]).added
+    return found.at, found.passes, found.ms, found.spared_ms
+
+
+@golden_cases
+def test_added_gradients(told: Cases) -> None:
+    told["three losses have a product and what leads there each"] = added(*backward(3))
+    told["one loss adds nothing"] = added(*backward(1))
+    told["trap: a gradient that something else takes, too"] = added(*backward(3, other=True))
+    forward = [op(f"b/MatMul_{n}", "MatMul", [0, 1], 7) for n in range(2)]
+    told["trap: sums of what is no gradient"] = added(*forward, op("AddN", "AddN", [2, 3], 9))
+    shared = [op(f"gradient_tape/a/MatMul_{n}", "MatMul", [n, 1 - n], 7) for n in range(2)]
+    told["trap: a layer that is called twice has no factor in common"] = added(
+        *shared, op("AddN", "AddN", [2, 3], 9)
+    )
+    told["the finding"] = example(replace(measure(backward(3)), repeats=()), 4.0)

@@ -22,6 +22,7 @@ FORMS = {
     ("sklearn", "silhouette_score"): "Score a sample of the examples (sample_size)",
     **{("sklearn", f"{name}_score"): SCORES for name in ("f1", "precision", "recall", "jaccard", "accuracy")},
     **{("json", name): BYTES for name in ("dump", "dumps", "load", "loads")},
+    ("h5py", "__getitem__"): "Write the file with chunks of what one read takes: a read decompresses whole chunks",
     ("copy", "deepcopy"): "Copy only what changes",
     **{("random", name): INDICES for name in ("sample", "choices", "choice", "shuffle")},
     ("networkx", ANY): SPARSE,

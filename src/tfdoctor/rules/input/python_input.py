@@ -235,6 +235,8 @@ class InputPython(Record):
         remedies, stays = [Remedy(f"{action}{takes}", code, at)], "Where Python has to stay, "
         if heavy:
             remedies.append(Remedy(f"{stays}{_fewer(heavy[0].main_call)}", at=heavy[0].at))
+            if form := cheaper_form(heavy[0].main_call):
+                remedies.append(Remedy(form, at=heavy[0].at))
         if kind != InputKind.PY_DATASET and not native:
             remedies.append(Remedy(f"{stays}make the batches in several processes", CODE["workers"]))
         columns = "stage", "your line", "Python time per step", "work per step"

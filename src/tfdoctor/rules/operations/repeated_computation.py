@@ -1,5 +1,6 @@
 from itertools import groupby
 
+from tfdoctor.facts.operations.added_gradients import AddedGradients
 from tfdoctor.facts.operations.dataflow import of_metric
 from tfdoctor.facts.run.operation_types import READS
 from tfdoctor.families.kit import *
@@ -161,6 +162,7 @@ class RepeatedResults(Record):
 
     repeats: tuple[Repeat, ...] = ()
     constants: tuple[Constant, ...] = ()
+    added: AddedGradients = AddedGradients()
 
     @classmethod
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
@@ -188,12 +190,14 @@ class RepeatedResults(Record):
             read_at = dict.fromkeys(read.at for name in names for read in reads.get(name, ()) if read.at)
             constants.append(Constant(at, tuple(row for name in names for row in ran[name]), tuple(read_at)))
         repeats = sorted(_repeats(ran, dataflow, operations), key=lambda one: -one.ms)
-        return cls(tuple(repeats), tuple(sorted(constants, key=lambda one: -one.ms)))
+        added = AddedGradients.measure(operations, dataflow)
+        return cls(tuple(repeats), tuple(sorted(constants, key=lambda one: -one.ms)), added)
 
     @property
     def ms(self) -> float:
         """The time of all of it, in ms per step."""
-        return sum(one.ms for one in self.repeats) + sum(one.ms for one in self.constants)
+        again_ms = sum(one.ms for one in self.repeats) + sum(one.ms for one in self.constants)
+        return again_ms + self.added.spared_ms
 
 
 # The operations that ran, by their name in the graph. One that was fused with others has the name of the last.
@@ -277,7 +281,7 @@ class Limits(RuleLimits):
 
 def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Add up what is computed again, and compare it with the compute time."""
-    share = operations.part(work.ms).share
+    sums, share = work.added, operations.part(work.ms).share
     least_ms = max(limits.least_ms, limits.part * work.ms)
     repeats = [one for one in work.repeats if one.ms >= least_ms]
     constants = [one for one in work.constants if one.ms >= least_ms]
@@ -294,26 +298,35 @@ def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits
     shown: list[Repeat | Constant] = [*repeats[:SHOWN_PAIRS], *constants[:SHOWN_PAIRS]]
     for one in shown:
         remedies.setdefault(one.remedy.at, one.remedy)
-    sentences = []
-    if repeats:
-        places = map(location, filter(None, (repeats[0].first, repeats[0].again)))
-        at = f" at {lines}" if (lines := " and ".join(dict.fromkeys(places))) else ""
-        time = milliseconds(sum(one.ms for one in repeats))
-        sentences += [f"Each step computes the same twice or more{at}: {time} per step"]
-    if constants:
-        at = f" at {location(constants[0].at)}" if constants[0].at else ""
-        read = any(one.reads for one in constants)
-        when = "change only where Python assigns a variable" if read else "never change"
-        time = milliseconds(sum(one.ms for one in constants))
-        sentences += [f"Results that {when} are computed in each step{at}: {time} per step"]
+    if sums.spared_ms:
+        remedies[sums.at] = Remedy("Add the losses, and take one gradient of their sum", CODE["sum"], sums.at)
+    sentences = [*_sentences(sums, repeats, constants)]
+    once_added = (row.scaled(1.0 / sums.passes, Bound.AT_MOST) for row in sums.rows if sums.spared_ms)
     once = (row.scaled(0.0, Bound.AT_MOST) for constant in constants for row in constant.rows)
     return judged(
         Measure("time computing again what is known, per step", ms(work.ms)),
         Measure.share("share of the compute time computing again what is known", share, limits.share),
         healthy=f"{percent(share)} of the compute time computes again what is known",
         finding="; ".join(sentences),
-        wrong=share >= limits.share and bool(repeats or constants),
-        details=[Table(columns, tuple(table))],
+        wrong=share >= limits.share and bool(sentences),
+        details=[Table(columns, tuple(table))] if table else [],
         remedies=remedies.values(),
-        effects=(*(effect for one in repeats for effect in one.effects), *once),
+        effects=(*(effect for one in repeats for effect in one.effects), *once, *once_added),
     )
+
+
+def _sentences(sums: AddedGradients, repeats: Sequence[Repeat], constants: Sequence[Constant]) -> Iterator[str]:
+    if sums.spared_ms:
+        added = f"Gradients of {sums.passes} losses are taken one by one and added at {location(sums.at)}"
+        yield f"{added}: {milliseconds(sums.ms)} per step"
+    if repeats:
+        places = map(location, filter(None, (repeats[0].first, repeats[0].again)))
+        at = f" at {lines}" if (lines := " and ".join(dict.fromkeys(places))) else ""
+        time = milliseconds(sum(one.ms for one in repeats))
+        yield f"Each step computes the same twice or more{at}: {time} per step"
+    if constants:
+        at = f" at {location(constants[0].at)}" if constants[0].at else ""
+        read = any(one.reads for one in constants)
+        when = "change only where Python assigns a variable" if read else "never change"
+        time = milliseconds(sum(one.ms for one in constants))
+        yield f"Results that {when} are computed in each step{at}: {time} per step"

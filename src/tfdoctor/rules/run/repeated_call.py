@@ -9,6 +9,7 @@ FEWEST = 3  # Calls seen with an earlier one's arguments: two may be of one valu
 MOSTLY = 0.7  # Share of the calls seen from which all are alike; else few values come again and again
 # Parts of functions' names whose results differ though their arguments do not.
 CHANGING = frozenset({"random", "default_rng", "shuffle", "sleep", "input"})
+MADE = (RunWork.BUILDING, RunWork.TRACING)
 NOTHING = "no call was sampled whose arguments can be compared: numbers, texts, lists, arrays and tables"
 MANY = 8  # Calls for each epoch from which on most of what they repeat is spared
 PHASES = (Phase.EVALUATION, Phase.PREDICTION)  # In which no variable changes between two calls
@@ -23,11 +24,12 @@ Limits = CallLimits
 def check(
     phases: RunPhases, calls: RunCalls | None, constant: ConstantWork | None, limits: Limits = Limits()
 ) -> Verdict:
-    """Find calls with an earlier step's arguments, and functions that compute the same in each call."""
+    """Find calls with an earlier one's arguments, and functions that compute the same in each call."""
     # What draws numbers gives the function around it other results as well.
     drawing = {_function(line) for line in phases.lines if _draws(line)}
     lines = [line for line in phases.lines if not line.exact and not (_draws(line) or _function(line) in drawing)]
-    known = [line for line in lines if line.given and called_work(line) is not CalledWork.PLOT]  # to be drawn on
+    # A figure, and what a model is built of, is made to be changed.
+    known = [one for one in lines if one.given and called_work(one) is not CalledWork.PLOT and one.work not in MADE]
     found = [_place(line) for line in known if line.again >= FEWEST]
     found += [*_constant(phases, calls, constant)] if calls and constant else []
     places = sorted(found, key=lambda place: -place.saved_ms)
@@ -37,7 +39,7 @@ def check(
         return NotApplicable(reason=NOTHING)
     seen, again = sum(line.given for line in known), sum(line.again for line in known)
     measures = (
-        Measure("calls of different steps whose arguments were compared", count(seen)),
+        Measure("calls whose arguments were compared", count(seen)),
         Measure("calls with the arguments of an earlier one", count(again)),
         Measure("longest time of a line that repeats calls", ms(slow.longest_ms), ms(least_ms)),
     )
@@ -61,7 +63,7 @@ def _place(line: RunLine) -> RunPlace:
     called = f"{line.calls} at {{at}}{{within}}" if line.calls else "{name}() at {at}{within}"
     arguments = "the arguments" if alike else "arguments"
     seen = f"{number(line.again)} of {number(line.given)} calls that samples show"
-    name = line.calls.rpartition(".")[2] or line.function.rpartition(".")[2]
+    name = (line.calls or line.function).removesuffix(".__init__").rpartition(".")[2]
     return RunPlace(
         at=line.at, phase=line.phase, ms=line.ms, left=1.0 / line.given if alike else 0.0,
         name=name,
