@@ -28,7 +28,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "less often, less data, hoist, batch, keep, cheaper form": "epoch-boundary",
         "less often": "frequent-saving host-sync",
         "less often, batch, compile, cheaper form": "slow-evaluation",
-        "batch, compile": "slow-prediction",
+        "batch, compile, hoist": "slow-prediction",
         "batch, hoist, less often, compile": "slow-call",
         "batch": "small-batch per-element-map serial-batch kernel-launch-bound column-slices fragmented-matmul"
         " optimizer-overhead small-replica-batch recurrent-loop unvectorized-operation",

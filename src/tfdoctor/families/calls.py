@@ -147,6 +147,9 @@ class CallRule(Record, kw_only=True):
     nothing: str  # "made no predictions"
     batches: Remedy
     calls: tuple[Remedy, ...]
+    before: str = (
+        ""  # ", before the loop": where to make the one call instead of calls between which nothing trains
+    )
     model: Remedy
     python: Remedy
     after: tuple[Phase, ...] = ()  # in which its results are processed, too
@@ -183,7 +186,10 @@ class CallRule(Record, kw_only=True):
     def _called(self, place: RunPlace) -> RunPlace:
         if place.work == CALL:
             says = f"A loop calls {{name}} {{times}} times at {{at}}, which takes {PART}, {{each}} each"
-            return replace(place, says=says, remedies=self.calls)
+            first, *more = self.calls
+            if self.before and place.recurs is Recurrence.ONCE:  # the model does not change between the calls
+                first = replace(first, action=f"{first.action}{self.before}")
+            return replace(place, says=says, remedies=(first, *more))
         rows = with_noun(rows_per_batch(place.call) or 0.0, "example")
         each = ", {each} each" if place.times > 1 else ""
         says = f"{{name}} at {{at}} works in batches of {rows}, which takes {PART}{each}"

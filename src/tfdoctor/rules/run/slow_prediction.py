@@ -18,6 +18,7 @@ PREDICTIONS = CallRule(
     nothing="made no predictions",
     batches=Remedy("Predict in larger batches", CODE["large"]),
     calls=(Remedy(ONE_CALL, CODE["all"]), Remedy(DEPENDENT, CODE["compiled"], changes=TOGETHER)),
+    before=", before the loop",
     model=Remedy(f"{ONE_CALL}, or call the model in a tf.function", f"{CODE['all']}\n# or\n{CODE['compiled']}"),
     python=Remedy("Compute with the array of all predictions", CODE["arrays"]),
 )
