@@ -21,7 +21,7 @@ from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import read
-from tfdoctor.trace import EventType, Line, Plane, Trace
+from tfdoctor.trace.model import EventType, Line, Plane, Trace
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats, Value
 
 PS = 1_000_000_000

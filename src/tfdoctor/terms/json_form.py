@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
@@ -139,10 +139,9 @@ def _writer(kind: Any) -> Callable[[Any], Json]:  # noqa: ANN401 - a type, which
 
 def columns(kind: Any) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401 - same
     """Yield the name of each field, that in a report, its type and its default."""
-    hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
         made = field.default if field.default_factory is NODEFAULT else field.default_factory()
-        yield field.name, field.encode_name, hints[field.name], made
+        yield field.name, field.encode_name, field.type, made
 
 
 def parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation

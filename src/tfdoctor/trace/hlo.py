@@ -231,22 +231,18 @@ def _matmul(instruction: Any, operands: Sequence[tuple[Shape, ...]], result: tup
     if len(operands) < MATMUL_OPERANDS or not all(arrays):
         return None
     left, right, product = (shapes[0] for shapes in arrays)
-    try:
-        return _sizes(instruction, left, right, product)
-    except (IndexError, KeyError, TypeError, ValueError):  # dimensions that the shapes lack: damage
-        return None
-
-
-def _sizes(instruction: Any, left: Shape, right: Shape, product: Shape) -> HloMatmul | None:  # noqa: ANN401
     target = instruction.custom_call_target
-    if instruction.opcode == "dot":
-        return _dot(instruction.dot_dimension_numbers, left, right)
-    if target.startswith(CUBLAS):
-        return _dot(_gemm(instruction.backend_config), left, right)
     convolved = Pass.FORWARD if instruction.opcode == "convolution" else CUDNN.get(target)
     # A gradient has the sizes of the forward convolution, one of whose arrays is its result.
-    arrays = {Pass.FORWARD: (right, product), Pass.INPUT: (right, left), Pass.FILTER: (product, right)}
-    return _convolution(instruction, left, *arrays[convolved], convolved) if convolved else None
+    others = {Pass.FORWARD: (right, product), Pass.INPUT: (right, left), Pass.FILTER: (product, right)}
+    try:
+        if instruction.opcode == "dot":
+            return _dot(instruction.dot_dimension_numbers, left, right)
+        if target.startswith(CUBLAS):
+            return _dot(_gemm(instruction.backend_config), left, right)
+        return _convolution(instruction, left, *others[convolved], convolved) if convolved else None
+    except (IndexError, KeyError, TypeError, ValueError):  # dimensions that the shapes lack: damage
+        return None
 
 
 def _gemm(config: bytes) -> Any:  # noqa: ANN401 - as the message of a dot
