@@ -112,9 +112,7 @@ def read_all(
         for number, place in enumerate(places):
             try:
                 yield place.shown, _read(place, Path(scratch, str(number)), examine, rules)
-            except InputError as error:
-                yield place.shown, error
-            except OSError as error:  # it cannot be fetched
+            except (InputError, OSError) as error:  # an OSError where it cannot be fetched
                 yield place.shown, InputError(str(error))
 
 

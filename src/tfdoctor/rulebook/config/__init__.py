@@ -198,7 +198,12 @@ def load(path: Path) -> Config:
 
 def _read(path: Path, called: Path | None = None) -> Config | None:
     """Return the settings of a file, with the line of each budget, to which reports point; None without any."""
-    text = _text(path)
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: its encoding is not UTF-8.") from error
     table = _table(text, path)
     if table is None:
         return None
@@ -225,15 +230,6 @@ def _line(keys: Sequence[str], lines: Sequence[str]) -> int:
         if value is not None:
             return count
     return 1
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read ({error.strerror}).") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: its encoding is not UTF-8.") from error
 
 
 def _table(text: str, path: Path) -> Mapping[str, Any] | None:
