@@ -51,10 +51,8 @@ def part_changes(before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms:
         by = last - first - math.hypot(upper, lower_after) - below
         if last < first:
             by = first - last - math.hypot(lower, upper_after) - above
-        changed = by > 0 and abs(last - first) > least
-        found.append(
-            PartChange(part=part, before=first, after=last, changed=changed if math.isfinite(by) else None)
-        )
+        changed = by > 0 and abs(last - first) > least if math.isfinite(by) else None
+        found.append(PartChange(part=part, before=first, after=last, changed=changed))
     return tuple(found)
 
 

@@ -97,15 +97,10 @@ def manifest_in(folder: Path) -> Manifest:
 
 def fold(manifest: Manifest, agent: AgentState) -> Manifest:
     """Return a manifest with the data of the agent's state file."""
-    return replace(
-        manifest,
-        window=agent.window or manifest.window,
-        steps=agent.steps or manifest.steps,
-        costs=agent.costs or manifest.costs,
-        versions={**manifest.versions, **agent.versions},
-        missing=(*manifest.missing, *agent.missing),
-        agent_errors=(*manifest.agent_errors, *agent.errors),
-    )
+    newer = {name: getattr(agent, name) or getattr(manifest, name) for name in ("window", "steps", "costs")}
+    versions = {**manifest.versions, **agent.versions}
+    missing, errors = (*manifest.missing, *agent.missing), (*manifest.agent_errors, *agent.errors)
+    return replace(manifest, versions=versions, missing=missing, agent_errors=errors, **newer)
 
 
 def agent_state(path: Path, notes: Notes) -> AgentState | None:

@@ -6,7 +6,7 @@ where it is not the default is ``Sometimes``.
 
 import math
 from abc import ABCMeta
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import cache
 from types import NoneType
@@ -171,14 +171,12 @@ def pairs(first: str, second: str) -> Any:  # noqa: ANN401 - a form
     """Return the form of pairs of texts, which are objects with these two fields in a report."""
     row = msgspec.defstruct(f"{first}_{second}".title().replace("_", ""), [(first, str), (second, str)])
     rows: Any = tuple[row, ...]  # type: ignore[valid-type] # a row made here
-
-    def write(value: Sequence[tuple[str, str]]) -> Json:
-        return [{first: one, second: other} for one, other in value]
-
-    def read(value: Json) -> tuple[tuple[str, str], ...]:
-        return tuple(msgspec.structs.astuple(item) for item in converted(value, rows))
-
-    return form(tuple, read=read, write=write, like=(rows,))
+    return form(
+        tuple,
+        read=lambda value: tuple(map(msgspec.structs.astuple, converted(value, rows))),
+        write=lambda value: [{first: one, second: other} for one, other in value],
+        like=(rows,),
+    )
 
 
 def _bytes_of(value: Json) -> bytes:
