@@ -50,8 +50,8 @@ class ServedRuns(Record):
     def listed(self) -> str:
         """Return the recordings, the newest first, each with its time and its command."""
         patterns = [f"{'*/' * depth}{MANIFEST}" for depth in range(DEEP)]
-        files = ((folder, file.resolve()) for folder in self.folders for one in patterns for file in folder.glob(one))
-        manifests = {file for folder, file in files if file.is_relative_to(folder)}
+        files = ((base, file.resolve()) for base in self.folders for one in patterns for file in base.glob(one))
+        manifests = {file for base, file in files if file.is_relative_to(base)}
         found = sorted((-one.stat().st_mtime, one.parent) for one in manifests)
         times = [(datetime.fromtimestamp(-at, UTC).isoformat(" ", "minutes"), run) for at, run in found[:MOST_RUNS]]
         lines = [f"- {run}, recorded {time}" for time, run in times]

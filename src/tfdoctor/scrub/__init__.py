@@ -26,10 +26,10 @@ LEFT_OUT = "# Your source lines are removed (--scrub)."  # Precedes the example 
 NO_TRACEBACK = "Traceback removed (--scrub): it quotes source lines."
 
 # Standard accounts of system, notebook and cloud images, which name nobody.
-NOBODY = frozenset(
-    "admin app azureuser colab debian docker ec2-user agent jovyan nobody public root runner sagemaker-user shared "
-    "ubuntu user vscode".split()
-)
+NOBODY = frozenset((
+    "admin", "app", "azureuser", "colab", "debian", "docker", "ec2-user", "agent", "jovyan", "nobody", "public",
+    "root", "runner", "sagemaker-user", "shared", "ubuntu", "user", "vscode",
+))  # fmt: skip
 
 # Host names that identify no machine.
 NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noqa: S104 - not bound to

@@ -82,7 +82,8 @@ class Asked:
     def _start(self, path: Path, limit: int) -> None:
         private = self._open.enter_context(tempfile.TemporaryDirectory(prefix="tfdoctor-"))
         # It writes to files, because nobody reads a pipe meanwhile.
-        self._output, self._errors = (self._open.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+        self._output = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - closed as the question is
+        self._errors = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - same
         self._process = subprocess.Popen(  # noqa: S603 - our own child
             [sys.executable, "-P", str(CHILD), str(path), private, str(limit)],  # -P: here is an xprof.py too
             stdin=subprocess.DEVNULL,
