@@ -97,7 +97,7 @@ from tfdoctor.terms.verdict import *
 from tfdoctor.trace import xplane
 from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass
 from tfdoctor.trace.intervals import Intervals
-from tfdoctor.trace.model import Event, EventType, Line, Trace
+from tfdoctor.trace.model import Event, EventType, Line, Trace, TypeTable
 
 
 @cache

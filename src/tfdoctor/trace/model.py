@@ -62,7 +62,7 @@ class Line(Record, eq=False):
 
     name: str
     id: int
-    types: tuple[EventType, ...]  # the plane's table; ``kind`` indexes it
+    types: TypeTable  # of the plane; ``kind`` indexes it
     kind: NDArray[np.int32]  # (n,)
     start_ps: NDArray[np.int64]  # (n,)
     duration_ps: NDArray[np.int64]  # (n,)
@@ -71,11 +71,6 @@ class Line(Record, eq=False):
 
     def __len__(self) -> int:
         return len(self.kind)
-
-    @property
-    def table(self) -> TypeTable:
-        """The types, as they can be tested."""
-        return self.types if isinstance(self.types, TypeTable) else TypeTable(self.types)
 
     def event(self, index: int) -> Event:
         """Return one event as an object."""
@@ -93,7 +88,7 @@ class Plane(Record, eq=False):
     name: str
     id: int
     lines: tuple[Line, ...]
-    types: tuple[EventType, ...]
+    types: TypeTable
     stats: Mapping[str, Value] = field(default_factory=dict)
 
 
