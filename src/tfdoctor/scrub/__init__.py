@@ -67,9 +67,8 @@ class Secrets(Record):
     @classmethod
     def of(cls, recording: Recording) -> Self:
         """Collect the names; those of this machine only if the recording was made here."""
-        manifests = [*map(manifest_in, recording.workers)]  # the report mentions names of other workers
-        if recording.manifest:
-            manifests.insert(0, recording.manifest)
+        own = [recording.manifest] if recording.manifest else []
+        manifests = [*own, *map(manifest_in, recording.workers)]  # the report mentions names of other workers
         hosts, users = [], []
         for manifest in manifests:
             attached = manifest.plan.addresses if manifest.plan else ()
