@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
+from inspect import get_annotations
 from operator import is_
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
 
@@ -16,20 +17,26 @@ from msgspec import NODEFAULT, Struct, field, structs
 __all__ = ["Record", "common", "field", "rebuilt"]
 
 T = TypeVar("T")
-DEFAULTS = ("default", "default_factory")  # What a field has of either kind
 
 
 @cache
 def _fields(kind: Any) -> dict[str, dataclasses.Field[Any]]:  # noqa: ANN401 - a class of records
     """Return the fields as those of a dataclass, for ``replace``, ``fields`` and ``asdict`` of `dataclasses`."""
-    made = []
-    for one in structs.fields(kind):
-        default = {name: getattr(one, name) for name in DEFAULTS if getattr(one, name) is not NODEFAULT}
-        made.append((one.name, one.type, dataclasses.field(**default)))
+    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    types = {name: hint for base in reversed(kind.__mro__) for name, hint in get_annotations(base).items()}
+    made = [(name, types[name], _field(given.get(name, NODEFAULT))) for name in names]
     return {
         field.name: field
         for field in dataclasses.fields(dataclasses.make_dataclass(kind.__name__, made, kw_only=True))
     }
+
+
+def _field(default: Any) -> Any:  # noqa: ANN401 - as dataclasses.field
+    if default is NODEFAULT:
+        return dataclasses.field()
+    factory = getattr(default, "factory", None)
+    return dataclasses.field(default_factory=factory) if factory else dataclasses.field(default=default)
 
 
 class _DataclassFields:
