@@ -91,9 +91,10 @@ def exit_code(diagnosis: Diagnosis, fail_on: FailOn | None) -> int:
 
     Otherwise it is 4 where a budget is undecided, and 0.
     """
-    found = (*diagnosis.results, *(diagnosis.hosts.findings if diagnosis.hosts else ()))
+    found = [(one.severity, one.known) for one in diagnosis.results]
+    found += [(one.severity, one.known) for one in (diagnosis.hosts.findings if diagnosis.hosts else ())]
     least = fail_on.severity if fail_on else None
-    fails = least is not None and any(one.severity and one.severity >= least and not one.known for one in found)
+    fails = least is not None and any(severity and severity >= least and not known for severity, known in found)
     if fails or any(check.state.failed for check in diagnosis.budgets):
         return FOUND
     return UNDECIDED if any(check.state.undecided for check in diagnosis.budgets) else 0

@@ -194,9 +194,10 @@ class RuleOptions(Group):
             ConfigError: the file cannot be read, or a setting is invalid.
         """
         config = load(self.config) if self.config else find(Path(), lambda text: say(f"note: {text}"), reads)
-        for name in ("select", "ignore"):
-            if (given := getattr(self, name)) is not None:
-                config = replace(config, **{name: RuleNames(tuple(values.comma_separated(given)), f"--{name}")})
+        if self.select is not None:
+            config = replace(config, select=RuleNames(tuple(values.comma_separated(self.select)), "--select"))
+        if self.ignore is not None:
+            config = replace(config, ignore=RuleNames(tuple(values.comma_separated(self.ignore)), "--ignore"))
         return replace(config, rules=(*config.rules, *(self.rules or ())))
 
 

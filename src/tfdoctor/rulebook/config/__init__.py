@@ -75,12 +75,11 @@ class Config(Record, kw_only=True):
             if key not in KEYS:
                 raise ConfigError(f"{where}: unknown key {key[:LONGEST]!r}: {hint(key, KEYS)}")
         values = {key: KEYS[key].read(table[key], f"{where}: {key}") for key in table}
-        chosen = {key: RuleNames(values[key], path.name, key) for key in ("select", "ignore") if key in table}
-        files = {key: path.parent / values[key] for key in ("baseline", "history") if key in table}
+        own: dict[str, Any] = {key: path.parent / values[key] for key in ("baseline", "history") if key in table}
+        own |= {key: RuleNames(values[key], path.name, key) for key in ("select", "ignore") if key in table}
         return cls(
             by=path.name,
-            **chosen,
-            **files,
+            **own,
             fail_on=values.get("fail-on"),
             rules=tuple(path.parent / folder for folder in values.get("rules", ())),
             limits=values.get("limits", {}),
