@@ -21,7 +21,7 @@ from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import read
-from tfdoctor.trace import EventType, Line, Plane, Trace
+from tfdoctor.trace.model import EventType, Line, Plane, Trace, TypeTable
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats, Value
 
 PS = 1_000_000_000
@@ -84,7 +84,7 @@ def trace(
 
 def _plane(name: str, machine: Machine) -> Plane:
     names = dict.fromkeys(row[0] for thread in machine.threads for row in thread.rows)
-    types = tuple(EventType(n, _display(n), machine.kinds.get(n, {})) for n in names)
+    types = TypeTable(EventType(n, _display(n), machine.kinds.get(n, {})) for n in names)
     kinds = {n: at for at, n in enumerate(names)}
     lines = tuple(_line(n, thread, types, kinds) for n, thread in enumerate(machine.threads))
     return Plane(name, 0, lines, types, machine.stats)
@@ -95,7 +95,7 @@ def _display(name: str) -> str:
     return operation[1] if operation else ""
 
 
-def _line(number: int, thread: Thread, types: tuple[EventType, ...], kinds: Mapping[str, int]) -> Line:
+def _line(number: int, thread: Thread, types: TypeTable, kinds: Mapping[str, int]) -> Line:
     rows = sorted(thread.rows, key=lambda row: (row[1], -row[2]))
     return Line(
         thread.name,

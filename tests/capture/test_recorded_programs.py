@@ -20,7 +20,7 @@ from tfdoctor.source_code.splice import Declined
 from tfdoctor.source_code.tree import SyntaxTree
 from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.verdict import Finding, Healthy, Severity
-from tfdoctor.trace import Trace
+from tfdoctor.trace.model import Trace
 from tfdoctor.trace.names import SAMPLED
 
 pytestmark = pytest.mark.tensorflow

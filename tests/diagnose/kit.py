@@ -92,7 +92,8 @@ from tfdoctor.terms.record import Record
 from tfdoctor.terms.run_time import PhaseSegment
 from tfdoctor.terms.units import Unit, ms
 from tfdoctor.terms.verdict import *
-from tfdoctor.trace import Trace, xplane
+from tfdoctor.trace import xplane
+from tfdoctor.trace.model import Trace
 from tfdoctor.trace.xprof import InputVerdict, Opinion
 
 SEEN = Measure("what was seen", ms(1.0))

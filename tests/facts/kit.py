@@ -94,8 +94,10 @@ from tfdoctor.terms.kinds import DeviceKind, EnergySource, KeptValue, Part, Phas
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import *
-from tfdoctor.trace import Event, EventType, Intervals, Line, Trace, xplane
+from tfdoctor.trace import xplane
 from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass
+from tfdoctor.trace.intervals import Intervals
+from tfdoctor.trace.model import Event, EventType, Line, Trace, TypeTable
 
 
 @cache

@@ -69,7 +69,9 @@ from tfdoctor.rules import all_rules
 from tfdoctor.terms.kinds import DeviceKind, InputKind, KeptValue, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.units import Quantity, Unit, ms, ratio
 from tfdoctor.terms.verdict import *
-from tfdoctor.trace import EventType, Intervals, xplane
+from tfdoctor.trace import xplane
+from tfdoctor.trace.intervals import Intervals
+from tfdoctor.trace.model import EventType
 
 Op = dict[str, Any]
 """An operation as the program record has it."""

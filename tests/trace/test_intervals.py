@@ -1,7 +1,7 @@
 """Intervals obey the laws of sets of instants."""
 
 from tests.kit import *
-from tfdoctor.trace import Intervals
+from tfdoctor.trace.intervals import Intervals
 
 SPANS = st.lists(st.tuples(st.integers(-20, 40), st.integers(-20, 40)), max_size=8)
 INTERVALS = SPANS.map(Intervals.union)

@@ -2,7 +2,9 @@
 
 from tests.kit import *
 from tests.xspaces import TRACES
-from tfdoctor.trace import Intervals, Line, Plane, Trace, xplane
+from tfdoctor.trace import xplane
+from tfdoctor.trace.intervals import Intervals
+from tfdoctor.trace.model import Line, Plane, Trace
 from tfdoctor.trace.names import COPY, STREAM_PREFIX, TPU_OPS, WAIT
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")

@@ -9,9 +9,10 @@ from scripts.synthetic.samples import build
 from scripts.synthetic.xspace import T0_NS, U64, Plane, Ref, Space
 from tests.kit import *
 from tests.xspaces import EVENTS, hostile, save
-from tfdoctor.trace import Line, Trace, fields, repair, wire, xplane
+from tfdoctor.trace import fields, repair, wire, xplane
 from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.fields import DamagedError, MessageBytes
+from tfdoctor.trace.model import Line, Trace
 
 SMALL = build(Run(device="v5e", precision="bf16", steps=1, network=Network(batch=2)))[0]
 

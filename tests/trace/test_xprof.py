@@ -8,8 +8,9 @@ from scripts.synthetic.xspace import Space
 from tests.builders import PS, Row, device, line, trace
 from tests.kit import *
 from tests.xspaces import TRACES, hostile, save
-from tfdoctor.trace import Line, Trace, repair, xprof
+from tfdoctor.trace import repair, xprof
 from tfdoctor.trace.hlo import DEEPEST, HloProgram, Instruction, SourceLines, parse
+from tfdoctor.trace.model import Line, Trace
 from tfdoctor.trace.xplane import measured
 from tfdoctor.trace.xprof import Opinion
 

@@ -62,18 +62,12 @@ class MagicOptions(MagicArgumentParser):
         add = self.add_argument
         add("name", nargs="?", help="Variable for the result.")
         add("--out", metavar="DIR", help="Folder for the recording; a new one in runs by default.")
-        self._number("steps")
-        self._number("warmup")
+        for number, one in NUMBERS.items():
+            says = one.says if one.default is None else f"{one.says.rstrip('.')} ({one.default})."
+            add(one.flag, dest=number, type=int, default=one.default, metavar=one.metavar, help=says)
         seconds = "Trace for this long instead, for training without visible steps."
         add("--seconds", type=float, metavar="S", help=seconds)
         add("--no-trace", dest="trace", action="store_false", help="Record only where the time of the cell goes.")
-        self._number("for_epochs")
-        self._number("sample_every_ms")
-
-    def _number(self, name: str) -> None:
-        one = NUMBERS[name]
-        says = one.says if one.default is None else f"{one.says.rstrip('.')} ({one.default})."
-        self.add_argument(one.flag, dest=name, type=int, default=one.default, metavar=one.metavar, help=says)
 
     def error(self, message: str) -> NoReturn:
         """Raise what IPython shows as one line."""

@@ -60,7 +60,7 @@ class Recorder(Results):
         """Start to record the fit that calls this; no error of ours is raised into it."""
         frame = sys._getframe(1)  # noqa: SLF001 - the fit
         self._inside = None
-        self.__dict__.pop("_diagnosis", None)
+        self.__dict__.pop("diagnosis", None)
         try:
             if in_process.profiled():
                 raise CaptureError(f"{PROFILED}, so the Recorder does nothing.")

@@ -38,7 +38,7 @@ class Results:
         """The recording; None until it has ended."""
         return self._inside.recording if self._inside else None
 
-    @property
+    @cached_property
     def diagnosis(self) -> Diagnosis:
         """The diagnosis of the recording by every rule.
 
@@ -47,19 +47,13 @@ class Results:
             ConfigError: the settings of the current project are invalid.
             InputError: its trace is damaged.
         """
-        recording = self.recording
-        if recording is None:
-            raise CaptureError(f"There is no recording to report on: {self._gap()}.")
-        return self._diagnosis
-
-    @cached_property
-    def _diagnosis(self) -> Diagnosis:
         from tfdoctor.compare.budgets import checked  # noqa: PLC0415 - same
         from tfdoctor.examination import examined  # noqa: PLC0415 - same
         from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - same
         from tfdoctor.rulebook.config import find  # noqa: PLC0415 - only when asked for
 
-        assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
+        if self.recording is None:
+            raise CaptureError(f"There is no recording to report on: {self._gap()}.")
         config = find(Path())
         title, rules = str(self.path), rulebook(config)
         diagnosis = examined(self.recording, title, rules, for_epochs=self._for_epochs)

@@ -10,12 +10,12 @@ import typer
 
 from tfdoctor.cli.commands import FleetOptions
 from tfdoctor.cli.options import INTERRUPTED, book
-from tfdoctor.cli.outcome import open_pages, tell_files
+from tfdoctor.cli.outcome import tell_files
 from tfdoctor.cli.streams import draw, say
 from tfdoctor.diagnosis.fleet_report import FleetRun
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import InputError, TfdoctorError
-from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.humanize import about_duration, counted
 from tfdoctor.terms.progress_line import line
 from tfdoctor.terms.text import Drawn
 
@@ -77,10 +77,9 @@ def fleet(given: FleetOptions) -> int:
         (page,) = write_texts(out, {rendering.PAGE: rendering.render(made)})
         draw(capture(rendering.sections, made).rstrip("\n"))
         typer.echo("")
-        tell_files((page, out / PARQUET, out / ROWS), show=False)
+        tell_files((page, out / PARQUET, out / ROWS), show=given.show)
         if pages := sum(bool(run.report) for run in made.runs):
             typer.echo(f"and {counted(pages, 'report')} in {UPLOADS.shown(out / PAGES)}")
-        open_pages([page] if given.show else [])
     if ending:
         raise ending
     return 0 if made.runs else TfdoctorError.exit_code
@@ -106,7 +105,7 @@ def _examined(
 
 
 def _counted(runs: Iterable[FleetRun], total: int, stream: TextIO) -> Iterator[FleetRun]:
-    """Yield runs, and say on a line how far it is, such as ``312 of 1,000 recordings, about four minutes left``."""
+    """Yield runs, and say on a line how far it is, such as ``312 of 1,000 recordings, about 4 min left``."""
     failed, begun = 0, time.monotonic()
     updated = begun
 
@@ -120,17 +119,11 @@ def _counted(runs: Iterable[FleetRun], total: int, stream: TextIO) -> Iterator[F
         for done, run in enumerate(runs, start=1):
             now, failed = time.monotonic(), failed + bool(run.failure)
             if now - updated >= UPDATE_S:
-                left = f", about {_time((now - begun) / done * (total - done))} left" if done >= SETTLED else ""
+                left_ms = 1e3 * (now - begun) / done * (total - done)
+                left = f", about {about_duration(left_ms)} left" if done >= SETTLED else ""
                 failures = f", {failed:,} failed" if failed else ""
                 write(f"tfdoctor: {done:,} of {total:,} recordings{failures}{left}")
                 updated = now
             yield run
     finally:
         write("")
-
-
-def _time(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if seconds < 90:  # noqa: PLR2004 - a minute and a half
-        return counted(round(seconds), "second")
-    return counted(minutes, "minute") if minutes < 90 else f"{seconds / 3600:.1f} hours"  # noqa: PLR2004 - same

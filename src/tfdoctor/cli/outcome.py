@@ -97,17 +97,10 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
     read = f"the {many}, {size / 1e6:,.0f} MB"
     if len(recording.workers) > 1:
         read = f"the recordings of {len(recording.workers)} workers"
+    priced = {"price": None if usd is None else Price(usd), "energy_prices": energy}
+    told = {"for_epochs": savings.for_epochs, "question": asked, "meanwhile": partial(prepare, formats)}
     with late_line(f"reading {read} …", sys.stderr, quiet=not says):
-        diagnosis = examined(
-            recording,
-            title,
-            rules,
-            price=None if usd is None else Price(usd),
-            energy_prices=energy,
-            for_epochs=savings.for_epochs,
-            question=asked,
-            meanwhile=partial(prepare, formats),
-        )
+        diagnosis = examined(recording, title, rules, **priced, **told)
     diagnosis = gates.applied(diagnosis)
     if energy != EnergyPrices() and diagnosis.energy is None:
         say("note: no energy is shown: the recording has no counter of it for long enough")

@@ -36,12 +36,8 @@ class ProfileCommand(TyperCommand):
 
     def _own(self, args: list[str]) -> tuple[int, bool]:
         """Return how many of the arguments are ours, and whether they end in a module name."""
-        flags = {
-            name
-            for param in self.params
-            if getattr(param, "is_flag", False)
-            for name in (*param.opts, *param.secondary_opts)
-        }
+        switches = (param for param in self.params if getattr(param, "is_flag", False))
+        flags = {name for one in switches for name in (*one.opts, *one.secondary_opts)}
         at = 0
         while at < len(args) and args[at].startswith("-") and args[at] not in (SEPARATOR, "-"):
             short = args[at].startswith(MODULE)

@@ -23,11 +23,6 @@ AMOUNT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)", re.IGNORECASE)
 
 LEAST = 256 * 1024**2  # Bytes: Python and its libraries need as much before they read anything
 
-# US dollars per hour: cheaper than any machine, more than the largest clusters cost.
-LOWEST_PRICE, HIGHEST_PRICE = 0.01, 10_000_000.0
-# Beyond any price in US dollars, and ten times the CO2 of a kWh from coal, which is about 1,000 g.
-HIGHEST_OF_A_KWH = 10_000.0
-
 ONE_PERCENT = 0.01
 
 BESIDE = ("html", "json", "md")  # Formats of what is written beside the output of a command
@@ -71,20 +66,21 @@ def at_least(least: int) -> Callable[[str], int]:
     return parse
 
 
-def price(value: float | None) -> float | None:
-    """Check a price per hour."""
-    if value is not None and not LOWEST_PRICE <= value <= HIGHEST_PRICE:  # nan is neither
-        raise typer.BadParameter(
-            f"{value:g} is not a price per hour: write US dollars, at least {LOWEST_PRICE}, such as 3.20"
-        )
-    return value
+def between(least: float, most: float, otherwise: str) -> Callable[[float | None], float | None]:
+    """Return what checks an amount; ``otherwise`` is what is said of one that is none."""
+
+    def check(value: float | None) -> float | None:
+        if value is not None and not least <= value <= most:  # nan is neither
+            raise typer.BadParameter(f"{value:g} {otherwise}")
+        return None if value is None else abs(value)  # -0.0 is 0, and "$-0.00" no price
+
+    return check
 
 
-def of_a_kwh(value: float | None) -> float | None:
-    """Check the price or the CO2 of a kWh."""
-    if value is not None and not 0 <= value <= HIGHEST_OF_A_KWH:  # nan is neither
-        raise typer.BadParameter(f"{value:g} is no amount for a kWh: write a number from 0 to {HIGHEST_OF_A_KWH:g}")
-    return None if value is None else abs(value)  # -0.0 is 0, and "$-0.00" no price
+# US dollars per hour: cheaper than any machine, more than the largest clusters cost.
+price = between(0.01, 1e7, "is not a price per hour: write US dollars, at least 0.01, such as 3.20")
+# Beyond any price in US dollars, and ten times the CO2 of a kWh from coal, which is about 1,000 g.
+of_a_kwh = between(0.0, 1e4, "is no amount for a kWh: write a number from 0 to 10000")
 
 
 def finite(minutes: float) -> float:

@@ -164,8 +164,7 @@ def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
         earlier = read(path).findings
     unsaid = _unsaid(diagnosis)
     found = {known for known in earlier if known.rule in unsaid} | {name for name, _ in _found(diagnosis)}
-    baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(sorted(found)))
-    keep(baseline, path, ANOTHER)
+    keep(Baseline(BASELINE_SCHEMA, __version__, program, tuple(sorted(found))), path, ANOTHER)
 
 
 def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
@@ -187,9 +186,8 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
     if hosts is not None:
         marked = (replace(one, known=is_known(one.rule, one.at)) for one in hosts.findings)
         hosts = replace(hosts, findings=tuple(marked))
-    return replace(
-        diagnosis, results=tuple(results), hosts=hosts, baseline=finished(BaselineUse(file=file, gone=gone))
-    )
+    use = finished(BaselineUse(file=file, gone=gone))
+    return replace(diagnosis, results=tuple(results), hosts=hosts, baseline=use)
 
 
 def _unsaid(diagnosis: Diagnosis) -> set[str]:

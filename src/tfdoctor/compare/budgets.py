@@ -33,23 +33,15 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
     lines = budget.lines if path else {}  # other budgets are of the command line
     checks = []
     for limit in budget.of(diagnosis.subject.device):
-        measured = FIGURES[limit.key](diagnosis)
+        measured, most = FIGURES[limit.key](diagnosis), limit.limit
         if limit.device is not None and diagnosis.subject.device is None:
             measured = Measured95(why="the device of the run is unknown, and this budget depends on it")
         first, last = (measured.value if end is None else end for end in (measured.low, measured.high))
         found = BudgetState.UNKNOWN
         if first is not None and last is not None:
-            found = state(limit.limit.value, first, last, at_least=limit.at_least)
-        check = common(
-            BudgetCheck,
-            measured,
-            limit,
-            limit=limit.limit.value,
-            unit=limit.limit.unit,
-            state=found,
-            at=Location(path, lines[limit]) if limit in lines else None,
-        )
-        checks.append(check)
+            found = state(most.value, first, last, at_least=limit.at_least)
+        at = Location(path, lines[limit]) if limit in lines else None
+        checks.append(common(BudgetCheck, measured, limit, most, limit=most.value, state=found, at=at))
     return replace(diagnosis, budgets=finished(tuple(checks)))
 
 

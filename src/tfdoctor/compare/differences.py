@@ -51,10 +51,8 @@ def part_changes(before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms:
         by = last - first - math.hypot(upper, lower_after) - below
         if last < first:
             by = first - last - math.hypot(lower, upper_after) - above
-        changed = by > 0 and abs(last - first) > least
-        found.append(
-            PartChange(part=part, before=first, after=last, changed=changed if math.isfinite(by) else None)
-        )
+        changed = by > 0 and abs(last - first) > least if math.isfinite(by) else None
+        found.append(PartChange(part=part, before=first, after=last, changed=changed))
     return tuple(found)
 
 
@@ -152,19 +150,12 @@ def run_change(before: Diagnosis, after: Diagnosis) -> ChangeOfRun | None:
     first, last = before.run, after.run
     if first is None or last is None or not (first.whole and last.whole):
         return None
-    times: list[dict[Phase, float]] = [defaultdict(float), defaultdict(float)]
-    for run, of_phases in zip((first, last), times, strict=True):
-        for row in run.rows:
-            if row.phase is not Phase.PROFILER:
-                of_phases[row.phase] += row.ms
+    told = {row.phase for row in (*first.rows, *last.rows)} - {Phase.PROFILER}
+    phases = [phase for phase in Phase if phase in told]
     return ChangeOfRun(
-        before_ms=sum(times[0].values()),
-        after_ms=sum(times[1].values()),
-        phases=tuple(
-            PhaseChange(phase=phase, before_ms=times[0][phase], after_ms=times[1][phase])
-            for phase in Phase
-            if phase in times[0] or phase in times[1]
-        ),
+        before_ms=first.of(*phases),
+        after_ms=last.of(*phases),
+        phases=tuple(PhaseChange(phase=one, before_ms=first.of(one), after_ms=last.of(one)) for one in phases),
         epochs=(first.epochs, last.epochs),
         steps=(first.steps, last.steps),
         ended_early=first.ended_early or last.ended_early,

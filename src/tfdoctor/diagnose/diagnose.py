@@ -37,7 +37,8 @@ from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.terms.units import usd
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Measure, Place, PlaceKind
-from tfdoctor.trace import Trace, xplane
+from tfdoctor.trace import xplane
+from tfdoctor.trace.model import Trace
 from tfdoctor.trace.xprof import Asked
 
 Examine = Callable[[Recording], tuple[Chart, Diagnosis]]

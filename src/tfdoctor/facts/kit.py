@@ -21,8 +21,8 @@ from tfdoctor.terms.kinds import DeviceKind, InputKind, Phase, RunCall, RunWork,
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import count, ms, nbytes, ratio
 from tfdoctor.terms.verdict import Bound, Cell, Effect, Location, Measure, Remedy, Stage, Table
-from tfdoctor.trace import Event, EventType, Intervals, Line, Plane, Trace
-from tfdoctor.trace.intervals import pairs_of
+from tfdoctor.trace.intervals import Intervals, pairs_of
+from tfdoctor.trace.model import Event, EventType, Line, Plane, Trace
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -67,8 +67,7 @@ def _existing(address: str, tell: Tell) -> Iterator[Client]:
             raise InputError(
                 f"The workers of {address} cannot import tfdoctor ({error}): install tfdoctor[fleet] there."
             ) from error
-        others = sorted(set(versions.values()) - {tfdoctor.__version__})
-        if others:
+        if others := sorted(set(versions.values()) - {tfdoctor.__version__}):
             raise InputError(
                 f"The workers of {address} have tfdoctor {others[0]}, and here is {tfdoctor.__version__}: install "
                 "the same version."

@@ -174,6 +174,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
     """Return a row with what the diagnosis says; ``known`` has the place and the files."""
     subject, steps, run = diagnosis.subject, diagnosis.steps, diagnosis.run
     step_ms, together = pace_ms(diagnosis) or steps.shown_ms, diagnosis.together  # as its page says
+    leads = (entry.result for entry in diagnosis.entries)
     of_all: dict[str, Any] = {}
     # One that was ended after its traced steps, as asked, mostly starts: what it wastes is that of its steps.
     if run is not None and run.whole and not (run.ended_early and steps.shown_ms):
@@ -201,9 +202,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
         missing=steps.missing,
         saving_share=number(_share(diagnosis, of_run=False)),
         saving_bound=_bound(together),
-        findings=tuple(
-            _finding(one, one.finding) for one in (entry.result for entry in diagnosis.entries) if one.finding
-        ),
+        findings=tuple(_finding(one, one.finding) for one in leads if one.finding),
         **of_all,
     )
 

@@ -154,11 +154,8 @@ def _line(row: Mapping[str, Any]) -> str:
 
 def settings_of(config: Config, book: Rulebook, *, scrubbed: bool) -> str:
     """Return the SHA-256 of what rows depend on besides their files: the version, the rules and their settings."""
-    own = [
-        (file.name, hashlib.sha256(file.read_bytes()).hexdigest())
-        for folder in config.rules
-        for file in sorted(Path(folder).glob("*.py"))
-    ]
+    files = (file for folder in config.rules for file in sorted(folder.glob("*.py")))
+    own = [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
     whole = repr((__version__, [rule.name for rule in book.rules], book.settings, own, scrubbed))
     return hashlib.sha256(whole.encode()).hexdigest()
 

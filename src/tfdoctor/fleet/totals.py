@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tfdoctor import __version__
 from tfdoctor.diagnosis.fleet_report import FleetCopy, FleetFault, FleetReport, FleetRun, Waste, product
+from tfdoctor.facts.kit import by_key
 from tfdoctor.fleet.places import job
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.verdict import Bound
@@ -48,9 +49,7 @@ def report(
     rows: Iterable[FleetRun], prices: Mapping[str, float], titles: Mapping[str, str], left: int = 0
 ) -> FleetReport:
     """Return the report on these rows; recordings with the same files count once. ``titles`` are those of rules."""
-    places: dict[str, list[FleetRun]] = defaultdict(list)
-    for run in sorted(rows, key=lambda run: run.place):
-        places[run.digest or run.key].append(run)
+    places = by_key((run.digest or run.key, run) for run in sorted(rows, key=lambda run: run.place))
     single = [
         replace(first, copies=tuple(FleetCopy(run.place, run.key, run.stamp) for run in others))
         for first, *others in places.values()
@@ -153,9 +152,7 @@ def _faults(runs: Sequence[FleetRun], titles: Mapping[str, str], *, by_hours: bo
 
 def _jobs(runs: Sequence[FleetRun]) -> tuple[tuple[FleetRun, ...], ...]:
     """Return the runs of each job, those with the most first; runs on other devices are another job's."""
-    groups: dict[tuple[str, str], list[FleetRun]] = defaultdict(list)
-    for run in sorted(runs, key=lambda run: (run.recorded, run.place)):
-        if run.step_ms is not None:
-            groups[run.job, run.on].append(run)
+    in_order = sorted(runs, key=lambda run: (run.recorded, run.place))
+    groups = by_key(((run.job, run.on), run) for run in in_order if run.step_ms is not None)
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return tuple(tuple(own) for _, own in ranked)

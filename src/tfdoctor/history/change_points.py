@@ -46,10 +46,8 @@ def change_points(values: Floats) -> tuple[int, ...]:
     found = sorted(_within(logs))
     bounds = (0, *found, len(values))
     medians = [float(np.median(logs[start:end])) for start, end in pairwise(bounds)]
-    return tuple(
-        at for at, before, after in zip(found, medians, medians[1:], strict=False)
-        if abs(after - before) >= LEAST
-    )  # fmt: skip
+    levels = zip(found, medians, medians[1:], strict=False)
+    return tuple(at for at, before, after in levels if abs(after - before) >= LEAST)
 
 
 def _within(logs: Floats) -> list[int]:

@@ -58,7 +58,7 @@ class ReadRun(Record):
             for metric in (RunMetric.RUN, RunMetric.MEMORY)
             if (value := FIGURES[metric.value](report).value)
         }
-        checked = [one for one in report.results if not isinstance(one.outcome, NotApplicable | Errored)]
+        checked = (one for one in report.results if not isinstance(one.outcome, NotApplicable | Errored))
         found = {}
         for result in report.results:
             if not (finding := result.finding):
@@ -72,8 +72,7 @@ class ReadRun(Record):
         names = frozenset(one.rule.name for one in checked)
         run = common(HistoryRun, subject, place=place, values=values, findings=found, checked=names)
         traits = (*sorted(subject.framework.items()), ("batch size", "" if size is None else str(size)))
-        key = _key(report, place)
-        return cls(key, run, early, report.conditions.untraced_ms, report.steps.shown_ms, traits)
+        return cls(_key(report, place), run, early, report.conditions.untraced_ms, report.steps.shown_ms, traits)
 
     @property
     def program(self) -> str:
@@ -112,9 +111,7 @@ def read_all(
         for number, place in enumerate(places):
             try:
                 yield place.shown, _read(place, Path(scratch, str(number)), examine, rules)
-            except InputError as error:
-                yield place.shown, error
-            except OSError as error:  # it cannot be fetched
+            except (InputError, OSError) as error:  # an OSError where it cannot be fetched
                 yield place.shown, InputError(str(error))
 
 
@@ -191,14 +188,9 @@ def of_program(read: Sequence[ReadRun], program: str) -> list[ReadRun]:
 def named(name: str, run: ReadRun) -> NamedBaseline:
     """Return a run as a baseline of this name."""
     found = run.with_step(run.untraced_ms or run.shown_ms)
-    return common(
-        NamedBaseline,
-        found,
-        name=name,
-        program=run.program,
-        step=UNTRACED if run.untraced_ms else SHOWN,
-        values={metric.value: value for metric, value in found.values.items()},
-    )
+    values = {metric.value: value for metric, value in found.values.items()}
+    step = UNTRACED if run.untraced_ms else SHOWN
+    return common(NamedBaseline, found, name=name, program=run.program, step=step, values=values)
 
 
 def accepted(what: str, commit: str, shown: Sequence[Series], *, by: str, why: str) -> Accepted:

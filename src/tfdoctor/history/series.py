@@ -11,7 +11,6 @@ degrees of freedom 6 %.
 """
 
 # ruff: noqa: F403, F405 - one import of what a history is made of
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -23,6 +22,7 @@ from tfdoctor.compare.budgets import state
 from tfdoctor.compare.step_times import LEAST_SPREAD
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import *
+from tfdoctor.facts.kit import by_key
 from tfdoctor.history import change_points
 from tfdoctor.history.runs import SHOWN, UNTRACED, KeptHistory, ReadRun
 from tfdoctor.terms.humanize import counted
@@ -58,9 +58,7 @@ def history(
     unread: Sequence[tuple[str, str]] = (),
 ) -> History:
     """Return the series of these runs, those whose newest run is the newest first."""
-    groups: dict[tuple[str, str, str], list[ReadRun]] = defaultdict(list)
-    for one in sorted(read, key=lambda one: one.order):
-        groups[one.key].append(one)
+    groups = by_key((one.key, one) for one in sorted(read, key=lambda one: one.order))
     newest_first = sorted(groups.values(), key=lambda runs: runs[-1].order, reverse=True)
     series = tuple(_series(runs, kept, demand, titles) for runs in newest_first)
     return common(History, demand, version=__version__, series=series, unread=tuple(unread))

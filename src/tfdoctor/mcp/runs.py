@@ -49,7 +49,10 @@ class ServedRuns(Record):
 
     def listed(self) -> str:
         """Return the recordings, the newest first, each with its time and its command."""
-        found = sorted((-one.stat().st_mtime, one.parent) for one in self._found())
+        patterns = [f"{'*/' * depth}{MANIFEST}" for depth in range(DEEP)]
+        files = ((base, file.resolve()) for base in self.folders for one in patterns for file in base.glob(one))
+        manifests = {file for base, file in files if file.is_relative_to(base)}
+        found = sorted((-one.stat().st_mtime, one.parent) for one in manifests)
         times = [(datetime.fromtimestamp(-at, UTC).isoformat(" ", "minutes"), run) for at, run in found[:MOST_RUNS]]
         lines = [f"- {run}, recorded {time}" for time, run in times]
         if len(found) > MOST_RUNS:
@@ -105,16 +108,6 @@ class ServedRuns(Record):
             place = Path(os.path.realpath(folder / path))
             if any(map(place.is_relative_to, self.folders)):
                 yield place
-
-    def _found(self) -> set[Path]:
-        """Return the manifests of recordings."""
-        return {
-            place
-            for folder in self.folders
-            for depth in range(DEEP)
-            for manifest in folder.glob("/".join(["*"] * depth + [MANIFEST]))
-            if (place := manifest.resolve()).is_relative_to(folder)
-        }
 
     def _diagnosis(self, run: str) -> Diagnosis:
         return diagnosed(self.inside(run), self._examined, _rules().rules)

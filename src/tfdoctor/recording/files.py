@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.manifest import SCHEMA, Manifest
 from tfdoctor.recording.program import ProgramRecord
@@ -95,15 +97,10 @@ def manifest_in(folder: Path) -> Manifest:
 
 def fold(manifest: Manifest, agent: AgentState) -> Manifest:
     """Return a manifest with the data of the agent's state file."""
-    return replace(
-        manifest,
-        window=agent.window or manifest.window,
-        steps=agent.steps or manifest.steps,
-        costs=agent.costs or manifest.costs,
-        versions={**manifest.versions, **agent.versions},
-        missing=(*manifest.missing, *agent.missing),
-        agent_errors=(*manifest.agent_errors, *agent.errors),
-    )
+    newer = {name: getattr(agent, name) or getattr(manifest, name) for name in ("window", "steps", "costs")}
+    versions = {**manifest.versions, **agent.versions}
+    missing, errors = (*manifest.missing, *agent.missing), (*manifest.agent_errors, *agent.errors)
+    return replace(manifest, versions=versions, missing=missing, agent_errors=errors, **newer)
 
 
 def agent_state(path: Path, notes: Notes) -> AgentState | None:
@@ -175,23 +172,16 @@ def run_log(folder: Path, notes: Notes, manifest: Manifest | None = None) -> Run
     if not of["process"]:
         notes.damaged(f"{RUN_LOG} is damaged and was left out")
         return None
+    lists: Any = {one.name: of[one.encode_name] for one in structs.fields(RunLog) if one.default == ()}
+    lists["spans"] = _latest(of["span"])
     log = RunLog(
         process=of["process"][0],
         calls={call.id: call for call in of["call"]},
         stacks={stack.id: stack for stack in of["stack"]},
         buckets=tuple(_in_order(of["bucket"])),
-        spans=_latest(of["span"]),
-        traces=of["trace"],
-        long_steps=of["long"],
-        censuses=of["census"],
-        training=of["trains"],
-        assigned=of["assigned"],
-        makers=of["makers"],
-        kept=of["kept"],
-        unread=of["unread"],
-        frameworks=of["framework"],
         end=next(iter(of["end"]), None),
         dropped=of["dropped"][-1].dropped if of["dropped"] else 0,
+        **lists,
     )
     for told_ms, passed_ms in _told(log, manifest):
         if told_ms > SLACK * passed_ms + SLACK_MS:

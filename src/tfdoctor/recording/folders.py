@@ -62,9 +62,8 @@ def _recordings(path: Path) -> list[Path]:
 
     patterns = [f"{'*/' * depth}{mark}" for depth in range(1, DEPTH + 1) for mark in MARKS]
     # A damaged manifest hides no good run beside it.
-    marked = {
-        file.parent for pattern in patterns for file in path.glob(pattern) if files.json_object(file, Notes())
-    }
+    manifests = (file for pattern in patterns for file in path.glob(pattern))
+    marked = {file.parent for file in manifests if files.json_object(file, Notes())}
     outer = sorted({one.parent.parent if one.parent.name == WORKERS else one for one in marked}, reverse=True)
     folders = set({folder.resolve(): folder for folder in outer}.values())  # a link is no other
     return sorted((one for one in folders if not folders & set(one.parents)), key=made)

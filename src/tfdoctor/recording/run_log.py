@@ -256,22 +256,22 @@ KINDS: dict[str, type] = {
 
 
 class RunLog(Record):
-    """The file as a whole."""
+    """The file as a whole; what it lists as the file does is called there as KINDS says."""
 
     process: RunProcess
     calls: Mapping[int, CallPlace]
     stacks: Mapping[int, SeenStack]
     buckets: tuple[Bucket, ...]
-    spans: tuple[Span, ...] = ()
-    traces: tuple[FunctionTrace, ...] = ()
-    long_steps: tuple[LongStep, ...] = ()
-    censuses: tuple[Census, ...] = ()
-    training: tuple[TrainingCall, ...] = ()
+    spans: tuple[Span, ...] = field(default=(), name="span")
+    traces: tuple[FunctionTrace, ...] = field(default=(), name="trace")
+    long_steps: tuple[LongStep, ...] = field(default=(), name="long")
+    censuses: tuple[Census, ...] = field(default=(), name="census")
+    training: tuple[TrainingCall, ...] = field(default=(), name="trains")
     assigned: tuple[AssignedNumber, ...] = ()
     makers: tuple[LoopMakers, ...] = ()
     kept: tuple[KeptStatement, ...] = ()
     unread: tuple[UnreadSource, ...] = ()
-    frameworks: tuple[RunFramework, ...] = ()
+    frameworks: tuple[RunFramework, ...] = field(default=(), name="framework")
     end: ProcessEnd | None = None  # None: killed, or still running
     dropped: Count = 0  # see DroppedCalls
 

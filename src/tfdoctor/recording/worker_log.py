@@ -7,6 +7,7 @@ run or, where tfdoctor was killed before, as it is read.
 import re
 from dataclasses import replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import Self
 
 from tfdoctor.recording.run_log import Line, RunLog, SeenStack
@@ -78,9 +79,8 @@ class Worker(Record):
                     line = WorkerLine(WorkerTime.of(seen), 0.0, at=seen.at, calls=calls)
                     before, count = told.get(line, (0.0, 0))
                     told[line] = before + ms, count + bucket.samples.get(number, 0)
-        lines = sorted(
-            (replace(line, ms=ms, samples=count) for line, (ms, count) in told.items()), key=_least_first
-        )
+        summed = (replace(line, ms=ms, samples=count) for line, (ms, count) in told.items())
+        lines = sorted(summed, key=attrgetter("ms"))
         times = {time: sum(line.ms for line in lines if line.time is time) for time in WorkerTime}
         began_ms = log.process.began * 1e3
         return cls(
@@ -99,7 +99,3 @@ class Worker(Record):
     def told_ms(self) -> float:
         """What it tells of, which cannot be much more than it lived."""
         return max(self.importing_ms + self.waiting_ms, sum(line.ms for line in self.lines))
-
-
-def _least_first(line: WorkerLine) -> float:
-    return line.ms

@@ -4,6 +4,7 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from tfdoctor.recording import folders
@@ -41,14 +42,12 @@ def fetched(url: str, *, alone: bool = False) -> Path:
     Raises:
         InputError: it cannot be read, or has no trace.
     """
-    place, folder = opened(url), _folder(url)
+    place, folder = opened(url), Path(tempfile.mkdtemp(prefix="tfdoctor-"))
+    _COPIES[folder] = url.rstrip("/")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     # A web server shows a folder as a page, so there a file is known by its name.
-    is_file = alone or (
-        place.name.endswith(FILES)
-        if place.is_web
-        else place.attempt(READ, lambda: place.filesystem.isfile(place.path))
-    )
-    if is_file:
+    named, is_file = place.name.endswith(FILES), partial(place.filesystem.isfile, place.path)
+    if alone or (named if place.is_web else place.attempt(READ, is_file)):
         return fetched_files(url, [""], folder)
     found: list[str] = place.attempt(READ, lambda: place.filesystem.find(place.path))
     if not found and not place.exists():
@@ -86,13 +85,6 @@ def fetched_files(url: str, files: Iterable[str], folder: Path) -> Path:
     for relative in files:
         place.copied(f"{root}/{relative}" if relative else root, folder, f"{place.name}/{relative}")
     return folder / place.name
-
-
-def _folder(url: str) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="tfdoctor-"))
-    _COPIES[folder] = url.rstrip("/")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def chosen(files: Iterable[str]) -> tuple[str, ...]:

@@ -36,8 +36,7 @@ def rulebook(wanted: Config) -> Rulebook:
     own = own_rules.load(wanted.rules, {rule.name for rule in built_in})
     own = tuple(replace(rule, edit_modules=(*rule.edit_modules, *edits)) for rule in own)
     known = tuple(sorted((*built_in, *own), key=lambda rule: rule.name))
-    rules, settings = applied(wanted, known)
-    return Rulebook(rules, settings, known)
+    return Rulebook(*applied(wanted, known), known)
 
 
 def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Settings]:

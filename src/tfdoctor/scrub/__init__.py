@@ -20,19 +20,16 @@ from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import TRACE, manifest_in
 from tfdoctor.terms.record import Record, rebuilt
-from tfdoctor.terms.verdict import Edit, Errored, Finding, Remedy
+from tfdoctor.terms.verdict import Edit, Errored, Finding
 
 LEFT_OUT = "# Your source lines are removed (--scrub)."  # Precedes the example that a report shows instead
 NO_TRACEBACK = "Traceback removed (--scrub): it quotes source lines."
 
 # Standard accounts of system, notebook and cloud images, which name nobody.
-NOBODY = frozenset(
-    (
-        *("admin", "app", "azureuser", "colab", "debian", "docker", "ec2-user", "agent", "jovyan"),
-        *("nobody", "public", "root", "runner", "sagemaker-user", "shared", "ubuntu", "user"),
-        "vscode",
-    )
-)
+NOBODY = frozenset((
+    "admin", "app", "azureuser", "colab", "debian", "docker", "ec2-user", "agent", "jovyan", "nobody", "public",
+    "root", "runner", "sagemaker-user", "shared", "ubuntu", "user", "vscode",
+))  # fmt: skip
 
 # Host names that identify no machine.
 NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noqa: S104 - not bound to
@@ -70,9 +67,8 @@ class Secrets(Record):
     @classmethod
     def of(cls, recording: Recording) -> Self:
         """Collect the names; those of this machine only if the recording was made here."""
-        manifests = [*map(manifest_in, recording.workers)]  # the report mentions names of other workers
-        if recording.manifest:
-            manifests.insert(0, recording.manifest)
+        own = [recording.manifest] if recording.manifest else []
+        manifests = [*own, *map(manifest_in, recording.workers)]  # the report mentions names of other workers
         hosts, users = [], []
         for manifest in manifests:
             attached = manifest.plan.addresses if manifest.plan else ()
@@ -112,18 +108,17 @@ def scrub(diagnosis: Diagnosis, secrets: Secrets) -> Diagnosis:
 
 def _without_source(result: Result) -> Result:
     """Return a result with examples instead of the user's lines: any part of a line can be a secret."""
-    outcome, remedies = result.outcome, list[Remedy]()
+    outcome = result.outcome
     if isinstance(outcome, Errored) and result.rule.own:
         return replace(result, outcome=replace(outcome, traceback=NO_TRACEBACK))
     if not isinstance(outcome, Finding):
         return result
-    for remedy in outcome.remedies:
+    remedies = list(outcome.remedies)
+    for place, remedy in enumerate(remedies):
         if remedy.edit:
             code = "\n".join((LEFT_OUT, "# An example:", remedy.code) if remedy.code else (LEFT_OUT,))
             bare = Edit(remedy.edit.at, missing=remedy.edit.missing)
-            remedies.append(replace(remedy, code=code, edit=None, by_hand=bare))
-        else:
-            remedies.append(remedy)
+            remedies[place] = replace(remedy, code=code, edit=None, by_hand=bare)
     return replace(result, outcome=replace(outcome, remedies=tuple(remedies)))
 
 

@@ -47,7 +47,17 @@ def open_report(path: Path, rules: Iterable[Rule]) -> Diagnosis:
     Raises:
         InputError: it cannot be read, is no report, or is one of another schema.
     """
-    return of_text(_text(path), path, rules)
+    try:
+        real = path.resolve()
+        data = unpacked(real) if path.name.lower().endswith(COMPRESSED) else content(real)
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a report of tfdoctor: it is not UTF-8.") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path} is damaged: it is no whole gzip file.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+    return of_text(text, path, rules)
 
 
 def of_text(text: str, path: Path, rules: Iterable[Rule] = ()) -> Diagnosis:
@@ -78,16 +88,3 @@ def of_text(text: str, path: Path, rules: Iterable[Rule] = ()) -> Diagnosis:
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
-
-
-def _text(path: Path) -> str:
-    try:
-        real = path.resolve()
-        data = unpacked(real) if path.name.lower().endswith(COMPRESSED) else content(real)
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not a report of tfdoctor: it is not UTF-8.") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path} is damaged: it is no whole gzip file.") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}).") from error

@@ -25,9 +25,6 @@ PACKED_BY_GZIP = 25  # How much more room a packed file gets: programs shrink to
 class NotReadableError(OSError):
     """What has the name of a file is no regular file, or is larger than such a file can be."""
 
-    def __init__(self, number: int, reason: str, path: Path) -> None:
-        super().__init__(number, reason, str(path))
-
 
 def opened(path: Path) -> BufferedReader:
     """Return a regular file, opened for reading.
@@ -39,7 +36,7 @@ def opened(path: Path) -> BufferedReader:
     """
     try:
         if path.is_symlink() and not is_below(path, path.parent):
-            raise NotReadableError(errno.ELOOP, "it is a link to another folder", path)
+            raise NotReadableError(errno.ELOOP, "it is a link to another folder", str(path))
         # The kind is known before and after it is opened: a device may act on being opened, and a pipe wait.
         if stat.S_ISREG(path.stat().st_mode):
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -52,7 +49,7 @@ def opened(path: Path) -> BufferedReader:
             file.close()
     except ValueError as error:  # a NUL in the name
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
-    raise NotReadableError(errno.EINVAL, "it is not a regular file", path)
+    raise NotReadableError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def content(path: Path, most: int | None = MOST_BYTES) -> bytes:
@@ -113,4 +110,4 @@ def is_below(path: Path, folder: Path) -> bool:
 
 
 def _too_large(path: Path, most: int) -> NotReadableError:
-    return NotReadableError(errno.EFBIG, f"it has more than {most // MB} MB", path)
+    return NotReadableError(errno.EFBIG, f"it has more than {most // MB} MB", str(path))

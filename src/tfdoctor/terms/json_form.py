@@ -6,11 +6,11 @@ where it is not the default is ``Sometimes``.
 
 import math
 from abc import ABCMeta
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
@@ -139,10 +139,9 @@ def _writer(kind: Any) -> Callable[[Any], Json]:  # noqa: ANN401 - a type, which
 
 def columns(kind: Any) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401 - same
     """Yield the name of each field, that in a report, its type and its default."""
-    hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
         made = field.default if field.default_factory is NODEFAULT else field.default_factory()
-        yield field.name, field.encode_name, hints[field.name], made
+        yield field.name, field.encode_name, field.type, made
 
 
 def parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
@@ -172,14 +171,12 @@ def pairs(first: str, second: str) -> Any:  # noqa: ANN401 - a form
     """Return the form of pairs of texts, which are objects with these two fields in a report."""
     row = msgspec.defstruct(f"{first}_{second}".title().replace("_", ""), [(first, str), (second, str)])
     rows: Any = tuple[row, ...]  # type: ignore[valid-type] # a row made here
-
-    def write(value: Sequence[tuple[str, str]]) -> Json:
-        return [{first: one, second: other} for one, other in value]
-
-    def read(value: Json) -> tuple[tuple[str, str], ...]:
-        return tuple(msgspec.structs.astuple(item) for item in converted(value, rows))
-
-    return form(tuple, read=read, write=write, like=(rows,))
+    return form(
+        tuple,
+        read=lambda value: tuple(map(msgspec.structs.astuple, converted(value, rows))),
+        write=lambda value: [{first: one, second: other} for one, other in value],
+        like=(rows,),
+    )
 
 
 def _bytes_of(value: Json) -> bytes:

@@ -363,13 +363,8 @@ class Finding(Record, kw_only=True):
 
     def joined(self, other: "Finding") -> "Finding":
         """Return one finding of two faults that a rule looks for: both sentences, with all that belongs to each."""
-        return replace(
-            self,
-            summary=f"{self.summary}. {other.summary}",
-            evidence=(*self.evidence, *other.evidence),
-            remedies=(*self.remedies, *other.remedies),
-            effects=(*self.effects, *other.effects),
-        )
+        both = {name: getattr(self, name) + getattr(other, name) for name in ("evidence", "remedies", "effects")}
+        return replace(self, summary=f"{self.summary}. {other.summary}", **both)
 
 
 class Healthy(Record, kw_only=True):

@@ -184,16 +184,14 @@ def parse(data: bytes) -> HloProgram | None:
     places = SourceLines(module.stack_frame_index)
     instructions = [one for computation in module.computations for one in computation.instructions]
     names = {instruction.id: clean(instruction.name) for instruction in instructions}
+    sequences = module.schedule.sequences.items()
     return HloProgram(
         clean(module.name),
         module.entry_computation_id,
         {one.id: _computation(one, element_types, places) for one in module.computations},
         bool(module.input_output_alias.entries),
         tuple(map(clean, module.stack_frame_index.file_names)),
-        {
-            number: tuple(names[at] for at in sequence.instruction_ids if at in names)
-            for number, sequence in module.schedule.sequences.items()
-        },
+        {number: tuple(names[at] for at in one.instruction_ids if at in names) for number, one in sequences},
     )
 
 
@@ -231,22 +229,18 @@ def _matmul(instruction: Any, operands: Sequence[tuple[Shape, ...]], result: tup
     if len(operands) < MATMUL_OPERANDS or not all(arrays):
         return None
     left, right, product = (shapes[0] for shapes in arrays)
-    try:
-        return _sizes(instruction, left, right, product)
-    except (IndexError, KeyError, TypeError, ValueError):  # dimensions that the shapes lack: damage
-        return None
-
-
-def _sizes(instruction: Any, left: Shape, right: Shape, product: Shape) -> HloMatmul | None:  # noqa: ANN401
     target = instruction.custom_call_target
-    if instruction.opcode == "dot":
-        return _dot(instruction.dot_dimension_numbers, left, right)
-    if target.startswith(CUBLAS):
-        return _dot(_gemm(instruction.backend_config), left, right)
     convolved = Pass.FORWARD if instruction.opcode == "convolution" else CUDNN.get(target)
     # A gradient has the sizes of the forward convolution, one of whose arrays is its result.
-    arrays = {Pass.FORWARD: (right, product), Pass.INPUT: (right, left), Pass.FILTER: (product, right)}
-    return _convolution(instruction, left, *arrays[convolved], convolved) if convolved else None
+    others = {Pass.FORWARD: (right, product), Pass.INPUT: (right, left), Pass.FILTER: (product, right)}
+    try:
+        if instruction.opcode == "dot":
+            return _dot(instruction.dot_dimension_numbers, left, right)
+        if target.startswith(CUBLAS):
+            return _dot(_gemm(instruction.backend_config), left, right)
+        return _convolution(instruction, left, *others[convolved], convolved) if convolved else None
+    except (IndexError, KeyError, TypeError, ValueError):  # dimensions that the shapes lack: damage
+        return None
 
 
 def _gemm(config: bytes) -> Any:  # noqa: ANN401 - as the message of a dot
@@ -262,28 +256,18 @@ def _gemm(config: bytes) -> Any:  # noqa: ANN401 - as the message of a dot
 def _dot(numbers: Any, left: Shape, right: Shape) -> HloMatmul:  # noqa: ANN401 - a message
     batch, inner = list(numbers.lhs_batch_dimensions), list(numbers.lhs_contracting_dimensions)
     not_n = [*numbers.rhs_batch_dimensions, *numbers.rhs_contracting_dimensions]
-    return HloMatmul(
-        _size(left, batch),
-        _size(left, [axis for axis in range(len(left.dims)) if axis not in (*batch, *inner)]),
-        _size(right, [axis for axis in range(len(right.dims)) if axis not in not_n]),
-        _size(left, inner),
-        dtype=left.dtype,
-    )
+    m = _size(left, [axis for axis in range(len(left.dims)) if axis not in (*batch, *inner)])
+    n = _size(right, [axis for axis in range(len(right.dims)) if axis not in not_n])
+    return HloMatmul(_size(left, batch), m, n, _size(left, inner), dtype=left.dtype)
 
 
 def _convolution(instruction: Any, factor: Shape, kernel: Shape, output: Shape, convolved: Pass) -> HloMatmul:  # noqa: ANN401
     numbers = instruction.convolution_dimension_numbers
-    positions = [numbers.output_batch_dimension, *numbers.output_spatial_dimensions]
-    return HloMatmul(
-        1,
-        _size(output, positions),
-        output.dims[numbers.output_feature_dimension],
-        kernel.dims[numbers.kernel_input_feature_dimension],
-        _size(kernel, list(numbers.kernel_spatial_dimensions)),
-        max(1, instruction.feature_group_count, instruction.batch_group_count),
-        factor.dtype,
-        convolved,
-    )
+    m = _size(output, [numbers.output_batch_dimension, *numbers.output_spatial_dimensions])
+    n, k = output.dims[numbers.output_feature_dimension], kernel.dims[numbers.kernel_input_feature_dimension]
+    window = _size(kernel, list(numbers.kernel_spatial_dimensions))
+    groups = max(1, instruction.feature_group_count, instruction.batch_group_count)
+    return HloMatmul(1, m, n, k, window, groups, factor.dtype, convolved)
 
 
 def _size(shape: Shape, axes: Iterable[int]) -> int:

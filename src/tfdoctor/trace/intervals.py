@@ -107,11 +107,7 @@ class Intervals:
 
     def __or__(self, other: Self) -> Self:
         """Return the time that either covers."""
-        if not len(self) or not len(other):
-            return self if len(self) else other
-        return self.merged(
-            np.concatenate((self.starts_ps, other.starts_ps)), np.concatenate((self.ends_ps, other.ends_ps))
-        )
+        return self.any_of((self, other)) if self and other else self or other
 
     def __sub__(self, other: Self) -> Self:
         """Return the time that only the first covers."""

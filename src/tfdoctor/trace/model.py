@@ -3,6 +3,7 @@
 All times are int64 picoseconds since the start of the profile (int64 holds 106 days).
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -61,7 +62,7 @@ class Line(Record, eq=False):
 
     name: str
     id: int
-    types: tuple[EventType, ...]  # the plane's table; ``kind`` indexes it
+    types: TypeTable  # of the plane; ``kind`` indexes it
     kind: NDArray[np.int32]  # (n,)
     start_ps: NDArray[np.int64]  # (n,)
     duration_ps: NDArray[np.int64]  # (n,)
@@ -71,19 +72,10 @@ class Line(Record, eq=False):
     def __len__(self) -> int:
         return len(self.kind)
 
-    @property
-    def table(self) -> TypeTable:
-        """The types, as they can be tested."""
-        return self.types if isinstance(self.types, TypeTable) else TypeTable(self.types)
-
     def event(self, index: int) -> Event:
         """Return one event as an object."""
-        return Event(
-            self.types[self.kind[index]],
-            int(self.start_ps[index]),
-            int(self.duration_ps[index]),
-            self.stats.of(index),
-        )
+        start_ps, duration_ps = int(self.start_ps[index]), int(self.duration_ps[index])
+        return Event(self.types[self.kind[index]], start_ps, duration_ps, self.stats.of(index))
 
     def events(self) -> Iterator[Event]:
         """Yield events as objects; slow, so only for short lines or a few events."""
@@ -96,7 +88,7 @@ class Plane(Record, eq=False):
     name: str
     id: int
     lines: tuple[Line, ...]
-    types: tuple[EventType, ...]
+    types: TypeTable
     stats: Mapping[str, Value] = field(default_factory=dict)
 
 
@@ -130,9 +122,5 @@ class Trace(Record, eq=False):
 
     def devices(self, kind: str) -> tuple[Plane, ...]:
         """Return the planes of one kind of device: "GPU" or "TPU"."""
-        prefix = f"/device:{kind}:"
-        return tuple(
-            plane
-            for plane in self.planes
-            if plane.name.startswith(prefix) and plane.name.removeprefix(prefix).isdigit()
-        )
+        device = re.compile(rf"/device:{kind}:\d+")
+        return tuple(plane for plane in self.planes if device.fullmatch(plane.name))

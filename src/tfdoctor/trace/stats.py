@@ -86,12 +86,11 @@ class EventStats(Record, eq=False):
             rows, event = rows[order], event[order]
         return type(self)(self.names, event, self.name[rows], self.form[rows], self.bits[rows], self.texts)
 
-    def part(self, first: int, last: int) -> Self:
-        """Return the stats of the events from ``first`` to before ``last``, which then counts as the first one."""
-        rows = slice(*self._bounds(first, last))
-        return type(self)(
-            self.names, self.event[rows] - first, self.name[rows], self.form[rows], self.bits[rows], self.texts
-        )
+    def part(self, events: slice) -> Self:
+        """Return the stats of some events, of which the first then counts as the first of all."""
+        rows = slice(*self._bounds(events.start, events.stop))
+        event = self.event[rows] - events.start
+        return type(self)(self.names, event, self.name[rows], self.form[rows], self.bits[rows], self.texts)
 
     def _bounds(self, first: int, last: int) -> tuple[int, int]:
         """Return where the stats of the events from ``first`` to before ``last`` are."""

@@ -44,8 +44,7 @@ def read(path: Path) -> Trace:
         found = [(plane, _lines(content, lines)) for plane, lines in parts]
         if not found:
             raise empty(path)
-        starts = [line.timestamp_ns for _, lines in found for line in lines if len(line.start)]
-        first = min(starts, default=0)
+        first = min((line.timestamp_ns for _, lines in found for line in lines if len(line.start)), default=0)
         # The time that counts as 0: that of TensorFlow, or the first line's start in Unix time.
         origin = first if first > ABSOLUTE_NS else 0
         planes = tuple(_plane(plane, lines, content, origin) for plane, lines in found)
@@ -56,16 +55,10 @@ def read(path: Path) -> Trace:
         int((np.abs(line.start_ps) == LIMIT_PS).sum() + (line.duration_ps == LIMIT_PS).sum()) for line in lines
     )
     limited = f"{counted(clipped, 'time')} in the trace are impossible and were limited to {LIMIT_DAYS} days"
-    started = (plane.stats.get("profile_start_time") for plane in planes)
-    trace = Trace(
-        planes,
-        tuple(map(clean, space.hostnames)),
-        tuple(map(clean, space.errors)),
-        tuple(map(clean, space.warnings)),
-        (limited,) if clipped else (),
-        next((int(start) for start in started if start), None),
-    )
-    return measured(trace)
+    starts = (plane.stats.get("profile_start_time") for plane in planes)
+    started = next((int(start) for start in starts if start), None)
+    hosts, errors, warnings = (tuple(map(clean, said)) for said in (space.hostnames, space.errors, space.warnings))
+    return measured(Trace(planes, hosts, errors, warnings, (limited,) if clipped else (), started))
 
 
 class LineBytes(NamedTuple):
@@ -157,8 +150,9 @@ def _sorted(content: MessageBytes, lines: Sequence[LineBytes], kinds: Kinds, ori
     ends = columns.row.searchsorted(all_ends.astype(np.int32))
     bases_ps = [min(max((line.timestamp_ns - origin_ns) * 1000, -LIMIT_PS), LIMIT_PS) for line in lines]
     kind, start_ps, duration_ps = columns.kind, columns.offset_ps, columns.duration_ps
-    for base_ps, (first, last) in zip(bases_ps, pairwise(ends.tolist()), strict=True):
-        start_ps[first:last] += base_ps
+    parts = [slice(*bounds) for bounds in pairwise(ends.tolist())]
+    for base_ps, part in zip(bases_ps, parts, strict=True):
+        start_ps[part] += base_ps
     # A TPU's own clock counts from the profile's start.
     for column, name in ((start_ps, "device_offset_ps"), (duration_ps, "device_duration_ps")):
         at, values = stats.integers(name)
@@ -170,18 +164,10 @@ def _sorted(content: MessageBytes, lines: Sequence[LineBytes], kinds: Kinds, ori
     pools = np.array([INTRA_OP in name for name in titles], bool)
     task_lines, tasks_ps = _tasks(columns.tasks, all_ends, np.array(bases_ps, np.int64), pools)
     tasks_at = pairwise(task_lines.searchsorted(np.arange(len(lines) + 1)).tolist())
+    tasks = (tasks_ps[slice(*bounds)] for bounds in tasks_at)
     return (
-        Line(
-            name,
-            line.id,
-            kinds.types,
-            kind[first:last],
-            start_ps[first:last],
-            duration_ps[first:last],
-            stats.part(first, last),
-            tasks_ps[slice(*tasks)],
-        )
-        for line, name, (first, last), tasks in zip(lines, titles, pairwise(ends.tolist()), tasks_at, strict=True)
+        Line(name, line.id, kinds.types, kind[part], start_ps[part], duration_ps[part], stats.part(part), its_tasks)
+        for line, name, part, its_tasks in zip(lines, titles, parts, tasks, strict=True)
     )
 
 
@@ -238,11 +224,6 @@ def _until(line: Line, plane: Plane, end_ps: int) -> Line:
     if held.all() and not len(line.tasks_ps):
         return line
     position = np.where(held, held.cumsum() - 1, -1)
-    return replace(
-        line,
-        kind=line.kind[held],
-        start_ps=line.start_ps[held],
-        duration_ps=line.duration_ps[held],
-        stats=line.stats.moved(position),
-        tasks_ps=line.tasks_ps[line.tasks_ps[:, 1] <= end_ps],
-    )
+    columns = {name: getattr(line, name)[held] for name in ("kind", "start_ps", "duration_ps")}
+    tasks_ps = line.tasks_ps[line.tasks_ps[:, 1] <= end_ps]
+    return replace(line, stats=line.stats.moved(position), tasks_ps=tasks_ps, **columns)

@@ -80,19 +80,17 @@ class Asked:
             self._error = str(error)
 
     def _start(self, path: Path, limit: int) -> None:
-        with ExitStack() as opened:
-            private = opened.enter_context(tempfile.TemporaryDirectory(prefix="tfdoctor-"))
-            # It writes to files, because nobody reads a pipe meanwhile.
-            self._output = opened.enter_context(tempfile.TemporaryFile())
-            self._errors = opened.enter_context(tempfile.TemporaryFile())
-            self._process = subprocess.Popen(  # noqa: S603 - our own child
-                [sys.executable, "-P", str(CHILD), str(path), private, str(limit)],  # -P: here is an xprof.py too
-                stdin=subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=self._errors,
-                env=own_python.own(os.environ),
-            )
-            self._open = opened.pop_all()
+        private = self._open.enter_context(tempfile.TemporaryDirectory(prefix="tfdoctor-"))
+        # It writes to files, because nobody reads a pipe meanwhile.
+        self._output = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - closed as the question is
+        self._errors = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - same
+        self._process = subprocess.Popen(  # noqa: S603 - our own child
+            [sys.executable, "-P", str(CHILD), str(path), private, str(limit)],  # -P: here is an xprof.py too
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._errors,
+            env=own_python.own(os.environ),
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -233,7 +233,7 @@ def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]],
     """Of a walk with a stack, whether events lie in each other or overlap otherwise."""
     events = sorted(events, key=lambda event: (event[0], -event[1]))
     starts, lengths = np.array(events, np.int64).reshape(-1, 2).T
-    thread = Line("python", 1, (), np.arange(len(events), dtype=np.int32), starts, lengths)
+    thread = Line("python", 1, TypeTable(), np.arange(len(events), dtype=np.int32), starts, lengths)
     first, last = window
     spans = [(kind, max(at, first), min(at + length, last)) for kind, (at, length) in enumerate(events)]
     times, stack = [0] * 12, list[tuple[int, int]]()

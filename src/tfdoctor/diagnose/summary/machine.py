@@ -27,7 +27,7 @@ from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, nbytes, ratio
 from tfdoctor.terms.verdict import Measure, Stage
-from tfdoctor.trace import Trace
+from tfdoctor.trace.model import Trace
 
 SETTINGS = {
     "policy": "precision policy", "optimizer": "optimizer", "jit_compile": "jit_compile",

@@ -30,7 +30,7 @@ from tfdoctor.terms.record import common
 from tfdoctor.terms.run_time import SlowStepsSummary
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Measure, Remark
-from tfdoctor.trace import Trace
+from tfdoctor.trace.model import Trace
 from tfdoctor.trace.xprof import InputVerdict, Opinion
 
 SAME_OPINION = 0.05  # Share of the step. Two figures for the input wait that differ by less agree.

@@ -18,7 +18,7 @@ from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Finding, Stage, StepWork
-from tfdoctor.trace import Intervals
+from tfdoctor.trace.intervals import Intervals
 
 # Bars of all lanes: a picture as wide as a screen shows no more of them apart, and zoom has something left.
 MOST_BARS = 1700

@@ -240,7 +240,7 @@ def _add_operations(
     line: Line, stages: Sequence[Node], starts: NDArray[np.int64], ends: NDArray[np.int64], node: NDArray[np.int64]
 ) -> None:
     """Add the operations within executors of functions, whose stages are given, -1 for those of others."""
-    chosen = np.flatnonzero(line.table.passing(_work)[line.kind])
+    chosen = np.flatnonzero(line.types.passing(_work)[line.kind])
     at = np.searchsorted(starts, line.start_ps[chosen], side="right") - 1
     owner = np.where((at >= 0) & (line.start_ps[chosen] < ends[at]), node[at], -1)
     events, owned = chosen[owner >= 0], owner[owner >= 0]

@@ -76,7 +76,7 @@ def _at_work(line: Line) -> Intervals:
         starts, ends, _ = executors(line, EXECUTOR)
         done, done_ends, _ = executors(line, EXECUTOR_DONE)
         return Intervals.merged(np.append(starts, done), np.append(ends, done_ends))
-    chosen = select(line, line.table.passing(operation_label)[line.kind])
+    chosen = select(line, line.types.passing(operation_label)[line.kind])
     return spans_of(chosen, leaves(chosen))
 
 

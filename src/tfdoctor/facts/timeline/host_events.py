@@ -87,7 +87,7 @@ def present(line: Line) -> list[int]:
 
 def is_named(line: Line, test: Callable[[str], object]) -> NDArray[np.bool_]:
     """Return (n,) whether an event's name passes a test, which is no function made for this call."""
-    return line.table.passing(test, named=True)[line.kind]
+    return line.types.passing(test, named=True)[line.kind]
 
 
 def matching(line: Line, pattern: re.Pattern[str]) -> Intervals:

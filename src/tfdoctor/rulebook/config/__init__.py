@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.recording.files import AGENT, MANIFEST, RUNS, traces
+from tfdoctor.recording.files import AGENT, MANIFEST, RUNS, TRACE, traces
 from tfdoctor.recording.folders import PROCESSES, WORKERS
 from tfdoctor.rulebook.config.budget import Budget, BudgetLimit
 from tfdoctor.rulebook.values import LONGEST, Key, hint, key_name, number, shown
@@ -75,16 +75,15 @@ class Config(Record, kw_only=True):
             if key not in KEYS:
                 raise ConfigError(f"{where}: unknown key {key[:LONGEST]!r}: {hint(key, KEYS)}")
         values = {key: KEYS[key].read(table[key], f"{where}: {key}") for key in table}
-        chosen = {key: RuleNames(values[key], path.name, key) for key in ("select", "ignore") if key in table}
+        own: dict[str, Any] = {key: path.parent / values[key] for key in ("baseline", "history") if key in table}
+        own |= {key: RuleNames(values[key], path.name, key) for key in ("select", "ignore") if key in table}
         return cls(
             by=path.name,
-            **chosen,
+            **own,
             fail_on=values.get("fail-on"),
             rules=tuple(path.parent / folder for folder in values.get("rules", ())),
             limits=values.get("limits", {}),
             budget=replace(values.get("budget", Budget()), file=path),
-            baseline=path.parent / values["baseline"] if "baseline" in values else None,
-            history=path.parent / values["history"] if "history" in values else None,
         )
 
 
@@ -160,12 +159,9 @@ def find(start: Path, note: Callable[[str], object] = lambda _: None, reads: Ite
     """
     here = start.resolve()
     folders = (here, *here.parents)
-    marks = (MANIFEST, f"{WORKERS}/*/{MANIFEST}", f"{PROCESSES}/*/{AGENT}")
-    recorded = [  # a recording, or a TensorBoard log directory
-        folder
-        for folder in folders
-        if any(any(folder.glob(mark)) for mark in marks) or any(map(traces, folder.glob(RUNS)))
-    ]
+    # Of a recording, or of a TensorBoard log directory.
+    marks = (MANIFEST, f"{WORKERS}/*/{MANIFEST}", f"{PROCESSES}/*/{AGENT}", f"{RUNS}/*{TRACE}")
+    recorded = [folder for folder in folders if any(any(folder.glob(mark)) for mark in marks)]
     for folder in folders:
         own, project = folder / OWN_FILE, folder / PROJECT_FILE
         if any(map(folder.is_relative_to, recorded)) or traces(folder):
@@ -198,7 +194,12 @@ def load(path: Path) -> Config:
 
 def _read(path: Path, called: Path | None = None) -> Config | None:
     """Return the settings of a file, with the line of each budget, to which reports point; None without any."""
-    text = _text(path)
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: its encoding is not UTF-8.") from error
     table = _table(text, path)
     if table is None:
         return None
@@ -225,15 +226,6 @@ def _line(keys: Sequence[str], lines: Sequence[str]) -> int:
         if value is not None:
             return count
     return 1
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read ({error.strerror}).") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: its encoding is not UTF-8.") from error
 
 
 def _table(text: str, path: Path) -> Mapping[str, Any] | None:

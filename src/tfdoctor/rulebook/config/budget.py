@@ -57,11 +57,8 @@ class Budget(Record):
 
     def of(self, device: DeviceKind | None) -> tuple[BudgetLimit, ...]:
         """Return the budgets of a kind of device; of an unknown one those of every kind."""
-        chosen = {
-            limit.key: limit
-            for limit in sorted(self.limits, key=lambda limit: limit.device is not None)
-            if limit.device in (None, device) or device is None
-        }
+        fitting = (limit for limit in self.limits if device is None or limit.device in (None, device))
+        chosen = {limit.key: limit for limit in sorted(fitting, key=lambda limit: limit.device is not None)}
         return tuple(chosen.values())
 
 
