@@ -78,10 +78,6 @@ class ProgramFile:
         if self._wanted():
             self.kept = self._spend(self._parts)
 
-    def forget(self) -> None:
-        """A profiler has stopped: what was kept is described, or not needed."""
-        self.kept = None
-
     def end(self) -> None:
         """The run is over: describe it, unless its traced window was, while all of it was alive."""
         if not self.described:

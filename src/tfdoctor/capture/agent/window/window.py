@@ -422,7 +422,7 @@ class TraceWindow:
         if not capture.borrowed:
             self.budget.stops(time.perf_counter() - began)
         self._choose(capture)
-        self.program.forget()
+        self.program.kept = None  # it is described, or not needed
 
     def _choose(self, capture: Capture) -> None:
         """Keep the better of this capture and the one before; search on unless it has all it was to have."""
