@@ -143,3 +143,9 @@ class Order(Record, kw_only=True):
 
     turns: tuple[Turn, ...] = ()
     relations: tuple[Relation, ...] = ()
+
+    @property
+    def rivals(self) -> frozenset[frozenset[str]]:
+        """The pairs of rules whose findings exclude each other: fix one or the other."""
+        instead = [one for one in self.relations if one.kind is Relationship.INSTEAD]
+        return frozenset(frozenset((one.rule, other)) for one in instead for other in one.others)
