@@ -56,7 +56,7 @@ class Installed:
         self.log.processes = plan["processes"]
         self.log.begin()
         self.registry.again()
-        self.program.again(traced=plan.get("trace", True))
+        self.program.described, self.program.traced = False, plan.get("trace", True)
         window.reset()
         window.before_close.clear()
         self.local = ThreadLoops(window)  # of all threads

@@ -83,10 +83,6 @@ class ProgramFile:
         if not self.described:
             self.describe(last=True)
 
-    def again(self, *, traced: bool) -> None:
-        """Let the next recording of this process describe the program again."""
-        self.described, self.traced = False, traced
-
     def _spend(self, work: Callable[..., R], *given: object) -> R | None:
         """Return what some work on the program returns; None where it fails. The run pays for its time."""
         began = time.perf_counter()

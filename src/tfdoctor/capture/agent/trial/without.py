@@ -96,7 +96,8 @@ class TakenOut:
             if length == UNKNOWN:
                 self.refused = "the number of batches of a pass over the data is unknown"
                 return None
-            few = batches_kept(dataset.element_spec)
+            size = max(1, sum(map(_bytes, leaves(dataset.element_spec))))
+            few = max(1, min(BATCHES, MOST_BYTES // size))
             known = dataset.take(few).cache().repeat()
             known = attributes[KEPT] = known if length == INFINITE else known.take(length)
         self.reached += 1
@@ -229,12 +230,6 @@ class TakenOut:
         copied = _copy(result)
         if copied is not None:
             self.known[key] = copied
-
-
-def batches_kept(spec: Foreign) -> int:
-    """Return how many batches of this kind are kept in memory."""
-    size = sum(_bytes(leaf) for leaf in leaves(spec))
-    return max(1, min(BATCHES, MOST_BYTES // max(1, size)))
 
 
 def _bytes(leaf: Foreign) -> int:
