@@ -219,8 +219,7 @@ def exit_code(diagnosis: Diagnosis, limit: float | None) -> int:
     """
     if limit is None or diagnosis.trials is None:
         return 0
-    promises = [(row.promised_run or row.promised, row.measured) for row in diagnosis.trials.rows]
-    rows = [(promised, measured) for promised, measured in promises if promised is not None]
+    rows = [(promised, row.measured) for row in diagnosis.trials.rows if (promised := row.prediction)]
     off = [
         max(
             measured.low - promised.share,

@@ -110,10 +110,6 @@ class Registry:
         if not self.written:
             self.given.fit(adapter)
 
-    def release(self) -> None:
-        """The fit is over, and with it what Keras made for it."""
-        self.held = None
-
     def looped(self, iterator: object) -> None:
         """A custom loop over this iterator trains."""
         dataset = dataset_of(iterator)
@@ -122,10 +118,6 @@ class Registry:
         strategy = getattr(iterator, "_strategy", None)
         if strategy is not None:
             self.strategy = weakref.ref(strategy)
-
-    def trains(self, function: object) -> None:
-        """A gradient was taken while this tf.function was traced."""
-        self.trainer = weakref.ref(function)
 
     def dataset_key(self, iterator: object) -> Hashable:
         """Return what stays the same when the loop makes its next iterator."""
