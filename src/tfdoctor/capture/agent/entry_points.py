@@ -10,6 +10,7 @@ CONCRETE = (
     "tensorflow.python.eager.polymorphic_function.monomorphic_function",
     "tensorflow.python.eager.function",
 )
+EAGER = "tensorflow.python.eager.polymorphic_function.eager_function_run"
 GRAPHS = "tensorflow.python.framework.func_graph"
 DATASETS = "tensorflow.python.data.ops.dataset_ops"
 SUMMARIES = "tensorflow.python.ops.summary_ops_v2"
@@ -81,12 +82,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     ("checks on", NUMERICS, "", ("enable_check_numerics",)),
     ("checks off", NUMERICS, "", ("disable_check_numerics",)),
     ("check", NUMERICS, "CheckNumericsCallback", ("callback",)),
-    (
-        "eager functions",
-        ("tensorflow.python.eager.polymorphic_function.eager_function_run",),
-        "",
-        ("run_functions_eagerly",),
-    ),
+    ("eager functions", (EAGER,), "", ("run_functions_eagerly",)),
     ("debug mode", ("tensorflow.python.data.ops.debug_mode",), "", ("enable_debug_mode",)),
     # What trials change:
     ("function made", OF_FUNCTIONS, "Function", ("__init__",)),
