@@ -142,7 +142,7 @@ def test_plotly_survives_its_packing() -> None:
     policy, packed = template.plotly()
     assert not set(packed) - set(template.ALPHABET)
     assert "<" not in packed
-    script = gzip.decompress(base64.b85decode(packed.replace(",", "<"))).decode()
+    script = gzip.decompress(base64.b85decode(str(packed).replace(",", "<"))).decode()
     assert policy == template.script_hash(script)
     assert script.startswith(f"/*! plotly.js {get_plotlyjs_version().split('.')[0]}.")
 

@@ -10,7 +10,7 @@ SELF = Path("/proc/self")
 
 NO_LIMIT = 2.0**60  # Bytes: version 1 of cgroups writes a number near 2**63 where there is no limit
 # By controller and version of cgroups, the files with a limit and, of the cores, with the period that it is of.
-LIMITS = {
+LIMITS: dict[str, dict[int, tuple[str, ...]]] = {
     "cpu": {1: ("cpu.cfs_quota_us", "cpu.cfs_period_us"), 2: ("cpu.max",)},
     "memory": {1: ("memory.limit_in_bytes",), 2: ("memory.max",)},
 }

@@ -5,6 +5,7 @@ it, reads nothing that changes, has no loop, and never needs the value of a tens
 (https://www.tensorflow.org/guide/function#limitations).
 """
 
+import ast
 from collections.abc import Iterable
 from typing import Any
 
@@ -123,7 +124,7 @@ class Traceable(ast.NodeVisitor):
                 raise Declined(f"{_at(node)} changes an object outside of the function")
         self.visit(node.value)
 
-    visit_AugAssign = visit_Assign
+    visit_AugAssign = visit_Assign  # noqa: N815 - as visitors are named
 
     def visit_Return(self, node: ast.Return) -> None:
         """Decline a result that a graph would turn from a number into a tensor."""

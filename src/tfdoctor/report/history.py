@@ -60,8 +60,9 @@ def sections(history: History, width: int) -> Iterator[RenderableType]:
         yield Group(Text(words.title(series), style="bold"), Text(words.about(series), style="dim"))
         yield Text("\n".join(words.sentences(series)))
         for title, grid in words.tables(series).items():
-            columns = len(grid.columns) - (title == words.RUNS)  # without the places of the runs, which are too long
-            yield grid_table(title, grid.only(range(columns)), TERMINAL_ROWS, width)
+            too_long = title == words.RUNS  # the places of the runs, in the last column
+            shown = grid.only(range(len(grid.columns) - too_long))
+            yield grid_table(title, shown, TERMINAL_ROWS, width)
     yield Text("\n".join(words.notes(history)))
     yield from more(len(history.series) - SERIES, "series in the files")
 

@@ -87,9 +87,7 @@ TEXT_ONLY = (b" mode change ", b" rewrite ")  # What git says of a file of the s
 def _touched(patch: Path, apply: Callable[..., bytes]) -> list[str]:
     """Return the paths that a diff changes, without their first folder (a/ and b/)."""
     names = dict.fromkeys(
-        os.fsdecode(entry.split(b"\t", 2)[2])
-        for entry in apply("--numstat", "-z").split(b"\0")
-        if entry
+        os.fsdecode(entry.split(b"\t", 2)[2]) for entry in apply("--numstat", "-z").split(b"\0") if entry
     )
     summary = apply("--summary").splitlines()
     if not all(line.startswith(TEXT_ONLY) for line in summary):
