@@ -45,8 +45,7 @@ class RunSaving(Record, kw_only=True):
     times: Count
     bound: Bound
     how: str = ""
-    # Share of a run of as many epochs as asked for.
-    extrapolated_share: Number | None = None
+    extrapolated_share: Number | None = None  # of a run of as many epochs as asked for
 
 
 class RunTogether(Record, kw_only=True):
@@ -56,10 +55,8 @@ class RunTogether(Record, kw_only=True):
     share: Share
     rules: tuple[str, ...]
     bound: Bound
-    # phase: ms with them
-    phases_after_ms: Mapping[str, Ms] = field(default_factory=dict)
-    # Share of a run of as many epochs as asked for.
-    extrapolated_share: Number | None = None
+    phases_after_ms: Mapping[str, Ms] = field(default_factory=dict)  # phase: ms with them
+    extrapolated_share: Number | None = None  # of a run of as many epochs as asked for
 
 
 class Together(Takes, kw_only=True):
