@@ -4,6 +4,7 @@ The whole of plotly.js is 4.8 MB, most of it for maps and 3-D; this part is 1.3 
 the result is in the repository, so that nobody who installs tfdoctor does.
 """
 
+import base64
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,9 @@ from pathlib import Path
 import zopfli.gzip
 from plotly.offline import get_plotlyjs_version
 
-BUNDLE = Path(__file__).parents[1] / "src/tfdoctor/report/assets/plotly.js.gz"
+from tfdoctor.report.template import script_hash
+
+BUNDLE = Path(__file__).parents[1] / "src/tfdoctor/report/assets/plotly.b85"
 
 ESBUILD = "0.28.1"
 
@@ -25,13 +28,15 @@ ROUNDS = 5
 
 
 def main() -> None:
-    """Write the bundle of the plotly.js that the installed plotly was made with."""
+    """Write the bundle of the plotly.js that the installed plotly was made with: its hash, then itself, packed."""
     version = get_plotlyjs_version()
     with tempfile.TemporaryDirectory() as folder:
         _npm(folder, "install", f"plotly.js@{version}", f"esbuild@{ESBUILD}")
         script = _bundled(Path(folder))
     named = f"/*! plotly.js {version} (core, {', '.join(TRACES)}), MIT licence, plotly.com */\n"
-    BUNDLE.write_bytes(zopfli.gzip.compress((named + script).encode(), numiterations=ROUNDS))
+    packed = base64.b85encode(zopfli.gzip.compress((named + script).encode(), numiterations=ROUNDS)).decode()
+    text = packed.replace("<", ",")  # so that it can neither close nor open an element
+    BUNDLE.write_text(f"{script_hash(named + script)}\n{text}\n", encoding="ascii")
     sys.stdout.write(f"{BUNDLE.name}: {BUNDLE.stat().st_size / 1e3:.0f} kB\n")
 
 

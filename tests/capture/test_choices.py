@@ -53,9 +53,9 @@ def test_an_aid_is_on_from_its_call_until_it_is_switched_off(registry: Any) -> N
 def test_python_is_timed_in_the_window_alone(registry: Any) -> None:
     choices, check = registry.choices, numerics(registry).CheckNumericsCallback().callback
     assert (check(1), choices.checking_ns) == (2, 0)
-    choices.begin()
+    choices.timing = True
     assert check(2) == 3
-    choices.end()
+    choices.timing = False
     spent = choices.checking_ns
     assert spent > 0
     check(3)

@@ -63,7 +63,7 @@ from tfdoctor.trial.program import (
 )
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.running import LEASH, EnergyCounters, Runner, TrialRun
-from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow, rivals
+from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow
 from tfdoctor.trial.statistics import FEWEST_ROUNDS, Round
 from tfdoctor.trial.taking_out import LEAST_STEPS, Length
 from tfdoctor.trial.times import Loop, Timing, TrainedState, TrialTimes, aligned, times_of

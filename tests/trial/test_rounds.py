@@ -44,7 +44,7 @@ LOST = {"late": {"a": replace(RUN_OF_A, state=TrainedState(20, "same", {1: 2.0, 
 UNLIKE = {"late": {"a": replace(RUN_OF_A, state=TrainedState(20, "other", {1: 2.0, 2: 1.6, 3: 1.2}))}}
 HALF = {"a": 0.5, "b": 0.8}
 PAIR = {"a": 0.6, "b": 0.8}
-A_OR_B = {"rivals": rivals(Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),)))}
+A_OR_B = {"rivals": Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),)).rivals}
 TRIALS: dict[str, tuple[Sequence[Variant | str], Any, dict[str, Any]]] = {
     "changes that help are kept together": ("abc", {"a": 0.7, "c": 0.8}, {}),
     "a clearly worse one is dropped after two rounds that agree": ("ab", {"a": 1.5, "b": 0.9}, {}),

@@ -10,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
+from tfdoctor import own_python
 from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.process.rank import unreadable
 from tfdoctor.capture.folder import Folder, assemble, claim
 from tfdoctor.capture.interpreter import notice
 from tfdoctor.capture.manifest import Moment, times_begun, times_ended
-from tfdoctor.capture.plan import PLAN, Kind, Plan, environment
+from tfdoctor.capture.plan import PLAN, Kind, Plan, agent_environment, agent_plan
 from tfdoctor.capture.progress import Title, fresh_line, is_poor, sentence
 from tfdoctor.capture.sampler import SamplingThread, all_samplers
 from tfdoctor.capture.signals import Forwarder, forwarded
@@ -54,7 +55,8 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     state = manifest.begin(plan, command, folder.worker)
     samplers = all_samplers() if plan.sample_every_ms else []
     samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, samplers)
-    variables = environment(plan, folder.processes)
+    settings, hidden = agent_plan(plan, folder.processes), plan.kind is not Kind.COMMAND
+    variables = agent_environment(own_python.users(os.environ), settings, hidden=hidden)
     for name in unreadable(os.environ) if plan.out and not plan.quiet else ():
         print(f"tfdoctor: note: {name} is not what a launcher sets, and is ignored", file=stderr)
     chosen = plan.python is None and plan.kind is not Kind.COMMAND

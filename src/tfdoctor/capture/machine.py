@@ -1,7 +1,7 @@
 """This machine: its processor and memory, and what its control groups let a process use, and say of it."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tfdoctor.recording.manifest import HostMachine
@@ -9,6 +9,11 @@ from tfdoctor.recording.manifest import HostMachine
 SELF = Path("/proc/self")
 
 NO_LIMIT = 2.0**60  # Bytes: version 1 of cgroups writes a number near 2**63 where there is no limit
+# By controller and version of cgroups, the files with a limit and, of the cores, with the period that it is of.
+LIMITS: dict[str, dict[int, tuple[str, ...]]] = {
+    "cpu": {1: ("cpu.cfs_quota_us", "cpu.cfs_period_us"), 2: ("cpu.max",)},
+    "memory": {1: ("memory.limit_in_bytes",), 2: ("memory.max",)},
+}
 # CPU features that decide how fast a data type computes.
 FLAGS = (
     *("avx2", "avx_vnni", "avx512f", "avx512_bf16", "avx512_fp16", "avx512_vnni"),
@@ -51,12 +56,12 @@ def usable_cores() -> float:
 
 def cpu_quota() -> float | None:
     """Return the smallest quota/period on the way to the root of the cgroups; None: no limit, or unknown."""
-    return _smallest("cpu", {1: _cores_v1, 2: _cores_v2})
+    return _smallest("cpu")
 
 
 def memory_limit() -> int | None:
     """Return the smallest limit in bytes on the way to the root of the cgroups; None: no limit, or unknown."""
-    limit = _smallest("memory", {1: _memory_v1, 2: _memory_v2})
+    limit = _smallest("memory")
     return None if limit is None else int(limit)
 
 
@@ -87,9 +92,7 @@ def _folders(controller: str) -> Iterator[tuple[int, list[Path]]]:
     for line in (SELF / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         paths.update(dict.fromkeys(controllers.split(","), path))
-    mounts: dict[
-        str, tuple[str, str]
-    ] = {}  # where it is mounted, and which of its folders is the root of the mount
+    mounts: dict[str, tuple[str, str]] = {}  # where it is mounted, and which of its folders is the mount's root
     for line in (SELF / "mountinfo").read_text().splitlines():
         left, right = line.split(" - ", 1)
         root, where = left.split()[3:5]
@@ -120,14 +123,14 @@ def _count(file: Path, name: str) -> int | None:
     return next((int(value) for key, _, value in rows if key == name), None)
 
 
-def _smallest(controller: str, limit_of: Mapping[int, Callable[[Path], float | None]]) -> float | None:
+def _smallest(controller: str) -> float | None:
     """Return the smallest limit that a controller has on the way to the root; None: no limit, or unknown."""
     limits = []
     try:
         for version, folders in _folders(controller):
             for folder in folders:
                 try:
-                    limits.append(limit_of[version](folder))
+                    limits.append(_limit(folder, LIMITS[controller][version]))
                 except OSError:  # not every level has a controller
                     continue
     except (OSError, ValueError):
@@ -135,21 +138,8 @@ def _smallest(controller: str, limit_of: Mapping[int, Callable[[Path], float | N
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _cores_v2(folder: Path) -> float | None:
-    quota, period = (folder / "cpu.max").read_text().split()
-    return None if quota == "max" else int(quota) / int(period)
-
-
-def _cores_v1(folder: Path) -> float | None:
-    quota = int((folder / "cpu.cfs_quota_us").read_text())
-    return quota / int((folder / "cpu.cfs_period_us").read_text()) if quota > 0 else None
-
-
-def _memory_v2(folder: Path) -> float | None:
-    limit = (folder / "memory.max").read_text().strip()
-    return None if limit == "max" else float(limit)
-
-
-def _memory_v1(folder: Path) -> float | None:
-    limit = float((folder / "memory.limit_in_bytes").read_text())
-    return limit if limit < NO_LIMIT else None
+def _limit(folder: Path, names: tuple[str, ...]) -> float | None:
+    """Return the limit of a folder's files, "max" or below zero where there is none."""
+    limit, *period = " ".join((folder / name).read_text() for name in names).split()
+    unlimited = limit == "max" or not 0 <= float(limit) < NO_LIMIT
+    return None if unlimited else float(limit) / float(period[0] if period else 1)

@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from tfdoctor import own_python
 from tfdoctor.capture.interpreter import interpreter
 from tfdoctor.terms.errors import CaptureError
 
@@ -88,12 +87,6 @@ class Plan:
         return [interpreter(self.python), *(["-m"] if self.kind is Kind.MODULE else []), *words]
 
 
-def environment(plan: Plan, processes: Path) -> dict[str, str]:
-    """Return the environment for the run; each agent creates its folder below `processes`."""
-    hidden = plan.kind is not Kind.COMMAND
-    return agent_environment(own_python.users(os.environ), agent_plan(plan, processes), hidden=hidden)
-
-
 def agent_environment(variables: Mapping[str, str], settings: Mapping[str, Any], *, hidden: bool) -> dict[str, str]:
     """Return environment variables with those that load the agent.
 
@@ -113,7 +106,7 @@ def agent_environment(variables: Mapping[str, str], settings: Mapping[str, Any],
 
 
 def agent_plan(plan: Plan, processes: Path) -> Mapping[str, Any]:
-    """Return the part of the plan that the agent needs, as JSON."""
+    """Return the part of the plan that the agent needs, as JSON; each makes its folder below `processes`."""
     return {
         "processes": str(processes),
         "steps": plan.steps,

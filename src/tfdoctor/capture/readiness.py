@@ -87,18 +87,14 @@ def _frameworks(python: str) -> Iterator[Ability]:
 
 
 def _tensorflow(packages: dict[str, str], python: str) -> Ability:
-    named = next((name for name in FRAMEWORKS[:3] if name in packages), None)
-    if named is None:
-        what = f"{python} has no TensorFlow"
-        remedy = "install it there, or name the interpreter of your script with --python"
-        return Ability("TensorFlow", works=False, what=what, remedy=remedy, needed=True)
-    beside = [f"{name} {packages[name]}" for name in FRAMEWORKS[3:] if name in packages]
-    what = ", ".join([packages[named], *beside])
-    release = tuple(int(part) for part in packages[named].split(".")[:2] if part.isdigit())
-    if release < OLDEST:
-        remedy = "install TensorFlow 2.9 or later, or report on traces of its own profiler"
-        return Ability("TensorFlow", works=False, what=what, remedy=remedy, needed=True)
-    return Ability("TensorFlow", works=True, what=what)
+    what = f"{python} has no TensorFlow"
+    remedy = "install it there, or name the interpreter of your script with --python"
+    if found := next((packages[name] for name in FRAMEWORKS[:3] if name in packages), None):
+        beside = [f"{name} {packages[name]}" for name in FRAMEWORKS[3:] if name in packages]
+        release = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
+        old = "install TensorFlow 2.9 or later, or report on traces of its own profiler"
+        what, remedy = ", ".join([found, *beside]), old if release < OLDEST else ""
+    return Ability("TensorFlow", works=not remedy, what=what, remedy=remedy, needed=bool(remedy))
 
 
 def _opinion() -> Ability:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tfdoctor.recording.manifest import Revision, WrittenFiles
@@ -74,29 +75,18 @@ def written_since(folder: Path, unix_ns: int, recording: Path) -> WrittenFiles |
     not followed, and files that were removed do not show. None where there are too many files to look at.
     """
     names = []
-    for number, entry in enumerate(_files(folder, recording)):
+    for number, path in enumerate(_files(folder, recording)):
         if number == MOST_ENTRIES:
             return None
-        try:
-            changed_ns = entry.stat(follow_symlinks=False).st_ctime_ns
-        except OSError:  # removed meanwhile
-            continue
-        if changed_ns >= unix_ns:
-            names.append(os.path.relpath(entry.path, folder))
+        with suppress(OSError):  # removed meanwhile
+            if path.lstat().st_ctime_ns >= unix_ns:
+                names.append(str(path.relative_to(folder)))
     return WrittenFiles(len(names), tuple(sorted(names)[:NAMES]))
 
 
-def _files(folder: Path, recording: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield the files below a folder; those of a folder that cannot be read are left out."""
-    ahead = [str(folder)]
-    while ahead:
-        try:
-            with os.scandir(ahead.pop()) as entries:
-                found = list(entries)
-        except OSError:
-            continue
-        for entry in found:
-            if not entry.is_dir(follow_symlinks=False):
-                yield entry
-            elif entry.name not in NOT_SHOWN and entry.path != str(recording):
-                ahead.append(entry.path)
+def _files(folder: Path, recording: Path) -> Iterator[Path]:
+    """Yield the files below a folder, and links; those of a folder that cannot be read are left out."""
+    for inside, folders, names in os.walk(folder):
+        within = [Path(inside, name) for name in folders]
+        yield from (*(Path(inside, name) for name in names), *filter(Path.is_symlink, within))
+        folders[:] = [one.name for one in within if one.name not in NOT_SHOWN and one != recording]

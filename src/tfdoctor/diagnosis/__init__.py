@@ -67,8 +67,7 @@ class Conditions(Record, kw_only=True):
     device_bytes: Amount | None = None  # the most in use on one accelerator, by TensorFlow's allocator
     untraced_ms: Amount | None = None  # median step outside of the traced window
     matrix_unit: Number | None = None  # achieved share of the peak rate while the device is busy
-    # That operations of a step need at the hardware's rates, of those for which it is known.
-    least_ms: Sometimes[Ms | None] = None
+    least_ms: Sometimes[Ms | None] = None  # that operations of a step need at the hardware's rates, where known
     open_ms: Sometimes[Ms] = 0.0  # what the other operations of the step take
     # Why a field is None, as a clause; "input": why a wait for input does not show.
     missing: Sometimes[Mapping[str, str]] = field(default_factory=dict)

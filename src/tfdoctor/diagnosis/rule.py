@@ -74,8 +74,7 @@ class Rule(Record):
     healthy: Callable[[], Verdict] | None = None
     # Functions of facts that decide the verdict before ``check`` where they return one.
     preconditions: tuple[Callable[..., Verdict | None], ...] = ()
-    # An instance of the rule's dataclass ``Limits``; None when it has no thresholds of its own.
-    limits: object | None = None
+    limits: object | None = None  # Of the rule's dataclass ``Limits``; None without thresholds of its own
     own: bool = False  # Whether it is the user's own rule
     # Whether it runs after all others and speaks only of the time that they leave unexplained.
     general: bool = False

@@ -45,8 +45,7 @@ class RunSaving(Record, kw_only=True):
     times: Count
     bound: Bound
     how: str = ""
-    # Share of a run of as many epochs as asked for.
-    extrapolated_share: Number | None = None
+    extrapolated_share: Number | None = None  # of a run of as many epochs as asked for
 
 
 class RunTogether(Record, kw_only=True):
@@ -56,10 +55,8 @@ class RunTogether(Record, kw_only=True):
     share: Share
     rules: tuple[str, ...]
     bound: Bound
-    # phase: ms with them
-    phases_after_ms: Mapping[str, Ms] = field(default_factory=dict)
-    # Share of a run of as many epochs as asked for.
-    extrapolated_share: Number | None = None
+    phases_after_ms: Mapping[str, Ms] = field(default_factory=dict)  # phase: ms with them
+    extrapolated_share: Number | None = None  # of a run of as many epochs as asked for
 
 
 class Together(Takes, kw_only=True):
@@ -143,3 +140,9 @@ class Order(Record, kw_only=True):
 
     turns: tuple[Turn, ...] = ()
     relations: tuple[Relation, ...] = ()
+
+    @property
+    def rivals(self) -> frozenset[frozenset[str]]:
+        """The pairs of rules whose findings exclude each other: fix one or the other."""
+        instead = [one for one in self.relations if one.kind is Relationship.INSTEAD]
+        return frozenset(frozenset((one.rule, other)) for one in instead for other in one.others)

@@ -126,8 +126,7 @@ class ProfileRow(Record, kw_only=True):
     layer: Sometimes[str] = ""
     beside: Sometimes[bool] = False  # the step does not wait for it
     attained: Number | None = None
-    # Its FLOP/s over the highest that this run reaches in an operation of its type.
-    of_fastest: Sometimes[Number | None] = None
+    of_fastest: Sometimes[Number | None] = None  # its FLOP/s over the highest of this run in its type
     unknown: Sometimes[str] = ""
     within: Sometimes[bool] = False  # the framework's own work in a call of a compiled function
     inner: Sometimes[Location | None] = None  # the line, in a stage's function, of its slowest operation

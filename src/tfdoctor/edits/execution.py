@@ -113,14 +113,10 @@ def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 def _compile(module: SyntaxTree, line: int) -> ast.Call:
     """Return the call of compile() on a line, else the only one of the file."""
-    calls = _compiles(module)
+    compiles = module.methods("compile")  # re.compile(), which takes a pattern and flags, is none of a model
+    calls = [one for one in compiles if (model := receiver(one)) and _is_models(module, one, model)]
     here = [call for call in calls if module.covers(call, line)]
     return only(here or calls, "the file has {} to a model's compile()")
-
-
-def _compiles(module: SyntaxTree) -> list[ast.Call]:
-    """Return the calls of a model's compile(), and not of re.compile(), which takes a pattern and flags."""
-    return [one for one in module.methods("compile") if (model := receiver(one)) and _is_models(module, one, model)]
 
 
 def _is_models(module: SyntaxTree, call: ast.Call, model: ast.expr) -> bool:

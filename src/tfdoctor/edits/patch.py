@@ -10,7 +10,7 @@ from pathlib import Path
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.savings import Order as Ordering
-from tfdoctor.diagnosis.savings import Relation, Relationship
+from tfdoctor.diagnosis.savings import Relationship
 from tfdoctor.edits.by_id import CHECKS, KINDS
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.recording import Recording
@@ -133,18 +133,17 @@ def edited(
     the patch, one that saves nothing more once those in the patch are fixed, and one that saves nothing
     before others that are not in the patch.
     """
-    draft, results = Draft(recording), tuple(results)
-    relations = order.relations if order else ()
-    unneeded = {relation.rule for relation in relations if relation.kind is Relationship.UNNEEDED}
+    draft, results, order = Draft(recording), tuple(results), order or Ordering()
+    unneeded = {relation.rule for relation in order.relations if relation.kind is Relationship.UNNEEDED}
     by_turn = sorted(results, key=lambda result: (bool(_after(result)), result.rule.name in unneeded))
-    done = {id(result): _with_edits(result, draft, relations) for result in by_turn}
+    done = {id(result): _with_edits(result, draft, order) for result in by_turn}
     return tuple(done[id(result)] for result in results), draft.patch()
 
 
-def _with_edits(result: Result, draft: Draft, relations: Sequence[Relation]) -> Result:
+def _with_edits(result: Result, draft: Draft, order: Ordering) -> Result:
     if not isinstance(result.outcome, Finding):
         return result
-    conflict = _conflict(result, draft.rules, relations)
+    conflict = _conflict(result, draft.rules, order)
     edits, taken = [], ""
     for remedy in result.outcome.remedies:
         edit, taken = _edit(remedy, result.rule, draft, conflict, taken)
@@ -179,16 +178,15 @@ def _after(result: Result) -> tuple[str, ...]:
     return result.saving.after if result.saving else ()
 
 
-def _conflict(result: Result, patched: Sequence[str], relations: Sequence[Relation]) -> str:
+def _conflict(result: Result, patched: Sequence[str], order: Ordering) -> str:
     """Return why a finding's edits do not go with those of the rules in the patch, or ""."""
     name = result.rule.name
     absent = [rule for rule in _after(result) if rule not in patched]
     if absent:
         return f"it saves nothing before a fix for {' and '.join(absent)}, which the patch does not have"
-    pairs = {(one.rule, other) for one in relations if one.kind is Relationship.INSTEAD for other in one.others}
-    if rival := next((one for one in patched if {(name, one), (one, name)} & pairs), ""):
+    if rival := next((one for one in patched if frozenset((name, one)) in order.rivals), ""):
         return f"it cannot be combined with the fix for {rival}, which is in the patch"
-    enough = [one.others for one in relations if one.kind is Relationship.UNNEEDED and one.rule == name]
+    enough = [one.others for one in order.relations if one.kind is Relationship.UNNEEDED and one.rule == name]
     if enough and set(enough[-1]) <= set(patched):
         return f"it saves nothing more after the fix for {' and '.join(enough[-1])}"
     return ""

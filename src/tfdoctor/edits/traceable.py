@@ -5,6 +5,7 @@ it, reads nothing that changes, has no loop, and never needs the value of a tens
 (https://www.tensorflow.org/guide/function#limitations).
 """
 
+import ast
 from collections.abc import Iterable
 from typing import Any
 
@@ -44,7 +45,7 @@ PLAIN = (
 )  # fmt: skip
 
 
-class Traceable:
+class Traceable(ast.NodeVisitor):
     """Checks functions of one file that has no layers and models of its own; each of them once."""
 
     def __init__(self, module: SyntaxTree) -> None:
@@ -65,20 +66,11 @@ class Traceable:
 
     def _all(self, nodes: Iterable[ast.AST]) -> None:
         for node in nodes:
-            self._node(node)
+            self.visit(node)
 
-    def _node(self, node: ast.AST) -> None:
-        match node:
-            case ast.Name():
-                self._name(node)
-            case ast.Attribute():
-                self._attribute(node)
-            case ast.Call():
-                self._call(node)
-            case ast.Assign() | ast.AugAssign():
-                self._assignment(node)
-            case _:
-                self._all(self._parts(node))
+    def generic_visit(self, node: ast.AST) -> None:
+        """Check the parts of a node of another kind."""
+        self._all(self._parts(node))
 
     def _parts(self, node: ast.AST) -> Iterable[ast.AST]:
         """Return the parts of a node without an effect of its own that are still to be checked."""
@@ -97,15 +89,13 @@ class Traceable:
                 return [left, right]
             case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=operand):
                 return [operand]
-            case ast.Return(value=value):
-                self._result(node)
-                return [value] if value else []
             case _ if isinstance(node, PLAIN) and None not in getattr(node, "keys", ()):  # as of {**other}
                 return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
             case _:
                 raise Declined(f"{_at(node)} has Python that a graph may not keep")
 
-    def _name(self, name: ast.Name) -> None:
+    def visit_Name(self, name: ast.Name) -> None:
+        """Check a name, unless the function binds it."""
         if self._local(name) or self.module.from_tensorflow(name):  # that is a part of a longer name
             return
         if (own := self.module.function(name.id)) is not None:
@@ -113,31 +103,36 @@ class Traceable:
         elif why := why_not_fixed(self.module, name):
             raise Declined(f"{_at(name)} uses a name of outside: {why}")
 
-    def _attribute(self, node: ast.Attribute) -> None:
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        """Decline an attribute that the file sets."""
         if self.module.from_tensorflow(node):
             return
         for target in (*self.module.targets, *(one.target for one in self.module.all(ast.AugAssign))):
             if isinstance(target, ast.Attribute) and target.attr == node.attr:
                 raise Declined(f"{_at(target)} sets .{node.attr}, which the step reads")
-        self._node(node.value)
+        self.visit(node.value)
 
     def _local(self, name: ast.Name) -> bool:
         """Say whether the function binds a name itself."""
         function, bound = self.module.function_around(name), self.module.bound(name)
         return bool(bound) and all(function in [*self.module.outward(node)] for node in bound)
 
-    def _assignment(self, node: ast.Assign | ast.AugAssign) -> None:
+    def visit_Assign(self, node: ast.Assign | ast.AugAssign) -> None:
+        """Decline an assignment to anything but names of the function."""
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if not all(isinstance(part, ast.Name) and self._local(part) for part in _flat(target)):
                 raise Declined(f"{_at(node)} changes an object outside of the function")
-        self._node(node.value)
+        self.visit(node.value)
 
-    def _result(self, node: ast.Return) -> None:
+    visit_AugAssign = visit_Assign  # noqa: N815 - as visitors are named
+
+    def visit_Return(self, node: ast.Return) -> None:
         """Decline a result that a graph would turn from a number into a tensor."""
         for value in _flat(node.value) if node.value else ():
             outer = isinstance(value, ast.Name) and not self._local(value)
             if outer or (isinstance(value, ast.Constant) and value.value is not None):
                 raise Declined(f"{_at(node)} returns a constant, which a graph makes a tensor")
+        self._all([node.value] if node.value else [])
 
     def _condition(self, test: ast.expr) -> None:
         """Decline a condition that may be a tensor: left are training, `x is None` and constants."""
@@ -149,12 +144,13 @@ class Traceable:
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 self._condition(inner)
             case _:
-                self._node(test)
+                self.visit(test)
                 raise Declined(f"{_at(test)} decides by what may be the value of a tensor")
 
     # Calls: of TensorFlow, of models, and of functions of the file
 
-    def _call(self, call: ast.Call) -> None:
+    def visit_Call(self, call: ast.Call) -> None:
+        """Check a function, and what it is given."""
         self._called(call)
         if not all(word.arg for word in call.keywords):
             raise Declined(f"{_at(call)} passes arguments with **")
@@ -203,7 +199,7 @@ class Traceable:
             raise Declined(f"{line} calls .{name}(), which needs the values of a tensor")
         if name not in METHODS or any(method.name == name for method in self.module.functions):
             raise Declined(f"{line} calls .{name}(), {ONCE}")
-        self._node(func.value)
+        self.visit(func.value)
 
 
 def _at(node: Any) -> str:  # noqa: ANN401 - of any class that has a place

@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from tfdoctor.diagnosis.fleet_report import FleetReport, FleetRun
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.template import fill
-from tfdoctor.report.terminal import more
+from tfdoctor.report.terminal import grid_table, more
+from tfdoctor.report.terminal.table import fitted
 from tfdoctor.terms.humanize import amount, counted, dollars, duration, milliseconds, share
 from tfdoctor.terms.text import capitalized, name, shorten
 from tfdoctor.terms.verdict import Bound
@@ -244,30 +244,19 @@ def sections(report: FleetReport, width: int) -> Iterator[RenderableType]:
     yield Text(f"{headline(report)}.", style="bold")
     yield Text("\n".join(notes(report)))
     if report.faults:
-        table = _table("Faults over all runs", ("rule",), ("runs", "device-hours", "devices"))
-        for row in faults(report).first(ROWS).rows:
-            table.add_row(*row[1:5])
-        yield table
+        yield grid_table("Faults over all runs", faults(report).only(range(1, 5)), ROWS, width, "on the page")
     if report.runs:
-        table = _table("Runs that waste most", (), ("could be saved", "share"), ("run",))
-        room = max(24, width - 46)
+        rows, room = [], max(24, width - 46)
         for run in report.runs[:ROWS]:
             saved, of_run, share, step, findings, *_ = cells(run, report)
             place = name(run.place)
             place = place if len(place) <= room else f"…{place[1 - room :]}"
             told = f"{place}\n{shorten(name(run.job), room - 12)} · {step}\n{findings or 'no finding'}"
-            table.add_row(saved, of_run or f"{share} of the step", told)
-        yield Group(table, *more(len(report.runs) - ROWS, "on the page"))
+            rows.append(tuple(map(Text, (saved, of_run or f"{share} of the step", told))))
+        table = fitted(rows, width, header=("could be saved", "share", "run"), numbers=(0, 1))
+        left_out = more(len(report.runs) - ROWS, "on the page")
+        yield Group(Text("Runs that waste most", style="bold"), table, *left_out)
     if report.failed:
         shown = failures(report).first(FAILED)
         lines = [Text(error if place in error else f"{place}: {error}") for place, _, error in shown.rows]
         yield Group(Text("Not diagnosed", style="bold"), *lines, *more(shown.omitted, "on the page"))
-
-
-def _table(title: str, first: Sequence[str], numbers: Sequence[str], last: Sequence[str] = ()) -> Table:
-    table = Table(
-        title=Text(title, style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False
-    )
-    for column in (*first, *numbers, *last):
-        table.add_column(Text(column, style="dim"), justify="right" if column in numbers else "left")
-    return table

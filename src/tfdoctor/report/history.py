@@ -1,7 +1,6 @@
 """Renderings of a history: a page that works offline, JSON, Markdown for a CI job's summary, and a terminal."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -61,10 +60,8 @@ def sections(history: History, width: int) -> Iterator[RenderableType]:
         yield Group(Text(words.title(series), style="bold"), Text(words.about(series), style="dim"))
         yield Text("\n".join(words.sentences(series)))
         for title, grid in words.tables(series).items():
-            shown = grid
-            if title == words.RUNS:  # without the places of the runs, which are too long
-                rows = tuple(row[:-1] for row in grid.rows)
-                shown = replace(grid, columns=grid.columns[:-1], kinds=grid.kinds[:-1], rows=rows)
+            too_long = title == words.RUNS  # the places of the runs, in the last column
+            shown = grid.only(range(len(grid.columns) - too_long))
             yield grid_table(title, shown, TERMINAL_ROWS, width)
     yield Text("\n".join(words.notes(history)))
     yield from more(len(history.series) - SERIES, "series in the files")

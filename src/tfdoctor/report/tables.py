@@ -27,7 +27,11 @@ class Grid(Record):
 
     def told(self) -> "Grid":
         """Return the columns that say something in any row."""
-        kept = [at for at in range(len(self.columns)) if any(row[at] for row in self.rows)]
+        return self.only(at for at in range(len(self.columns)) if any(row[at] for row in self.rows))
+
+    def only(self, places: Iterable[int]) -> "Grid":
+        """Return the columns at some places."""
+        kept = list(places)
         columns, kinds, *rows = (tuple(row[at] for at in kept) for row in (self.columns, self.kinds, *self.rows))
         return replace(self, columns=columns, kinds=kinds, rows=tuple(rows))
 

@@ -1,14 +1,11 @@
 """The templates of HTML pages and what they share."""
 
-import gzip
 import re
 from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
-from importlib import resources
 
-import numpy as np
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
@@ -67,7 +64,7 @@ def environment(escaped: Callable[[str], str] | None = None) -> Environment:
         "block": block,
     }  # fmt: skip
     made.globals |= {
-        "asset": asset, "script_hash": script_hash, "plotly": plotly, "plotly_hash": plotly_hash,
+        "asset": asset, "script_hash": script_hash, "plotly": plotly,
         "alphabet": ALPHABET, "most_rows": ROWS, "unfolded_rows": UNFOLDED_ROWS, "colours": PART_COLOURS,
         "surfaces": (LIGHT_PAGE, DARK_PAGE),
     }  # fmt: skip
@@ -80,42 +77,19 @@ def fill(template: str, escaped: Callable[[str], str] | None = None, /, **values
     return environment(escaped).get_template(template).render(values)
 
 
-@cache
-def plotly() -> str:
-    """Return the script that draws pictures, gzipped and in base 85 (four bytes as five characters of ALPHABET).
+def plotly() -> list[str]:
+    """Return the hash by which a page's policy lets the script that draws pictures run, and the script, packed.
 
-    The part of plotly.js that pages use (``make plotly``) has 1.3 MB, of which 0.5 MB are left.
-    The browser undoes both.
+    ``make plotly`` gzips the part of plotly.js that pages use, and writes it in base 85: four bytes as five
+    characters of ALPHABET. Of 1.3 MB, 0.5 MB are left. The browser undoes both.
     """
-    return base_85(_packed())
-
-
-@cache
-def plotly_hash() -> str:
-    """Return the hash by which a page's policy lets the script run, wherever the page has it from."""
-    return script_hash(gzip.decompress(_packed()))
+    return [*asset("plotly.b85").split()]
 
 
 def script_hash(script: bytes | str) -> str:
     """Return the hash under which a page's policy lets this script run, and no other."""
     data = script.encode() if isinstance(script, str) else script
     return f"sha256-{b64encode(sha256(data).digest()).decode('ascii')}"
-
-
-@cache
-def _packed() -> bytes:
-    return resources.files("tfdoctor.report").joinpath("assets", "plotly.js.gz").read_bytes()
-
-
-def base_85(data: bytes) -> str:
-    """Return bytes in base 85, as base64.b85encode does with its own alphabet, which takes 20 times as long."""
-    missing = -len(data) % 4
-    left = np.frombuffer(data + bytes(missing), ">u4").astype(np.uint32)
-    digits = np.empty((len(left), 5), np.uint8)
-    for at in reversed(range(5)):
-        left, digits[:, at] = np.divmod(left, np.uint32(85))
-    text = np.frombuffer(ALPHABET.encode(), np.uint8)[digits].tobytes().decode("ascii")
-    return text[: len(text) - missing]
 
 
 @cache

@@ -15,10 +15,8 @@ class LateUse:
     """
 
     def __init__(self, tree: SyntaxTree, trains: Iterable[int]) -> None:
-        self.tree, self.over = (
-            tree,
-            dict[Scope, int](),
-        )  # the last line of a scope that is no later than the training
+        self.tree = tree
+        self.over = dict[Scope, int]()  # the last line of a scope that is no later than the training
         self.nodes, self.mentions = defaultdict[Scope, list[ast.AST]](list), defaultdict[str, list[ast.AST]](list)
         for node in tree.nodes:
             self.nodes[self._runs_in(node)].append(node)

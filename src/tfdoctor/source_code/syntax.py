@@ -67,16 +67,13 @@ def parameters(function: Function) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
-def given(function: Function, call: ast.Call, name: str, skip: int = 0) -> ast.expr | None:
-    """Return the expression that a call gives a parameter, else its default; None where that is unclear.
-
-    ``skip`` is 1 for a method, whose first parameter the call does not give.
-    """
+def given(function: Function, call: ast.Call, name: str) -> ast.expr | None:
+    """Return the expression that a call gives a parameter, else its default; None where that is unclear."""
     if spread(call):
         return None
     signature = function.args
     names = [one.arg for one in (*signature.posonlyargs, *signature.args)]
-    if name in names[skip:] and (at := names[skip:].index(name)) < len(call.args):
+    if name in names and (at := names.index(name)) < len(call.args):
         return call.args[at]
     defaults = dict(zip(reversed(names), reversed(signature.defaults), strict=False))
     by_name = zip((one.arg for one in signature.kwonlyargs), signature.kw_defaults, strict=True)

@@ -255,9 +255,9 @@ class SyntaxTree:
         calls = self.all(ast.Call) if line is None else self.on(ast.Call, line)
         return [call for call in calls if tail(call) in names]
 
-    def methods(self, *names: str, line: int | None = None) -> list[ast.Call]:
-        """Return the calls of methods by their names, in the file or on a line."""
-        return [call for call in self.calls(*names, line=line) if receiver(call)]
+    def methods(self, *names: str) -> list[ast.Call]:
+        """Return the calls of methods by their names."""
+        return [call for call in self.calls(*names) if receiver(call)]
 
     @property
     def targets(self) -> list[ast.expr]:

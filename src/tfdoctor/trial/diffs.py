@@ -5,7 +5,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from tfdoctor.edits.patch import FileChange, unified
@@ -45,29 +46,20 @@ def of_patch(patch: Path, folder: Path) -> Variant:
         raise InputError("--patch needs git, which applies the patch to copies: install it.")
     with tempfile.TemporaryDirectory(prefix="tfdoctor-patch-") as temporary:
         root = Path(temporary)
-        try:
-            names = _touched(data, patch, root)
-            for name in names:
-                if (folder / name).is_file():
-                    (root / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(folder / name, root / name)
-            _git_apply(data, root)
-        except _NotAppliedError as why:
-            raise InputError(
-                f"{patch} does not apply in {folder} ({why}): "
-                "make it with `git diff --relative` in the folder of the run."
-            ) from why
+        apply = partial(_git_apply, data, root, f"{patch} does not apply in {folder}")
+        names = _touched(patch, apply)
+        for name in names:
+            if (folder / name).is_file():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder / name, root / name)
+        apply()
         after = {name: (root / name).read_bytes() for name in names}
     if all((folder / name).read_bytes() == text for name, text in after.items()):
         raise InputError(f"{patch} changes the text of no file: try a patch that does.")
     return Variant(name=patch.name, files={(folder / name).resolve(): after[name] for name in names}, patched=True)
 
 
-class _NotAppliedError(Exception):
-    """What git says of a diff that it does not apply."""
-
-
-def _git_apply(data: bytes, root: Path, *options: str) -> bytes:
+def _git_apply(data: bytes, root: Path, refused: str, *options: str) -> bytes:
     """Let git apply a diff in a folder that is in no repository, or tell of it; return what it prints."""
     done = subprocess.run(  # noqa: S603 - git, with options of ours
         ["git", "apply", *options, "-"],  # noqa: S607 - the git of the user's PATH
@@ -84,21 +76,20 @@ def _git_apply(data: bytes, root: Path, *options: str) -> bytes:
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         errors = [line for line in lines if line.startswith("error: ")] or lines
-        raise _NotAppliedError(errors[0] if errors else "git gives no reason")
+        why = errors[0] if errors else "git gives no reason"
+        raise InputError(f"{refused} ({why}): make it with `git diff --relative` in the folder of the run.")
     return done.stdout
 
 
 TEXT_ONLY = (b" mode change ", b" rewrite ")  # What git says of a file of the same name
 
 
-def _touched(diff: bytes, patch: Path, root: Path) -> list[str]:
+def _touched(patch: Path, apply: Callable[..., bytes]) -> list[str]:
     """Return the paths that a diff changes, without their first folder (a/ and b/)."""
     names = dict.fromkeys(
-        os.fsdecode(entry.split(b"\t", 2)[2])
-        for entry in _git_apply(diff, root, "--numstat", "-z").split(b"\0")
-        if entry
+        os.fsdecode(entry.split(b"\t", 2)[2]) for entry in apply("--numstat", "-z").split(b"\0") if entry
     )
-    summary = _git_apply(diff, root, "--summary").splitlines()
+    summary = apply("--summary").splitlines()
     if not all(line.startswith(TEXT_ONLY) for line in summary):
         raise InputError(f"{patch} adds or deletes a file, or renames one: only changes of files can be tried.")
     outside = [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]

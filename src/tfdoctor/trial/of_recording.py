@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Diagnosis, Difference, Result, Trials
+from tfdoctor.diagnosis import Diagnosis, Difference, Order, Result, Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InputError
 from tfdoctor.terms.record import Record
@@ -113,7 +113,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     with tempfile.TemporaryDirectory(prefix="tfdoctor-try-", ignore_cleanup_errors=True) as folder:
         stage = Runner(program, Path(folder).resolve(), thrown, check, memory)
         if variants:
-            share, rivals = FOR_CHANGES if without else 1.0, schedule.rivals(diagnosis.order)
+            share, rivals = FOR_CHANGES if without else 1.0, (diagnosis.order or Order()).rivals
             plan = trial.Agenda(variants, join, share * request.minutes, request.say, rivals, share)
             trials, kept = trial.conduct(stage, plan)
         if without and not trials.ended_early:
@@ -219,8 +219,7 @@ def exit_code(diagnosis: Diagnosis, limit: float | None) -> int:
     """
     if limit is None or diagnosis.trials is None:
         return 0
-    promises = [(row.promised_run or row.promised, row.measured) for row in diagnosis.trials.rows]
-    rows = [(promised, measured) for promised, measured in promises if promised is not None]
+    rows = [(promised, row.measured) for row in diagnosis.trials.rows if (promised := row.prediction)]
     off = [
         max(
             measured.low - promised.share,

@@ -168,7 +168,7 @@ class Runs:
         if ratio is None:
             return times
         self.examples.setdefault(variant.name, ratio)
-        return times.per_examples(ratio)
+        return replace(times, blocks_ms=times.blocks_ms / float(ratio), whole_ms=times.whole_ms / float(ratio))
 
     def _other_steps(self, name: str, times: TrialTimes, original: TrialTimes) -> bool:
         """Say whether a variant's steps are not those of the program as it is, and note it.

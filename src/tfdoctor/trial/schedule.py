@@ -12,7 +12,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tfdoctor.diagnosis import Beside, Difference, Measured, Order, Relationship, TrainingState, is_broken
+from tfdoctor.diagnosis import Beside, Difference, Measured, TrainingState, is_broken
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trial import statistics
@@ -137,17 +137,6 @@ def whole_rounds(runs: Runs, variants: Sequence[Variant]) -> None:
         turn = [variant for variant in turn if variant.name not in runs.why]
         if runs.clock.affordable() < AROUND + len(turn) or len(runs.rounds) >= MOST_WHOLE:
             return
-
-
-def rivals(order: Order | None) -> Pairs:
-    """Return the rules whose findings exclude each other, as the diagnosis says: fix one or the other."""
-    relations = order.relations if order else ()
-    return frozenset(
-        frozenset((relation.rule, other))
-        for relation in relations
-        if relation.kind is Relationship.INSTEAD
-        for other in relation.others
-    )
 
 
 @dataclass(slots=True)

@@ -18,7 +18,6 @@ from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.record import common
 from tfdoctor.terms.text import prose
-from tfdoctor.terms.verdict import Finding
 from tfdoctor.trial import schedule, trial
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.program import NotTried, Variant
@@ -68,8 +67,7 @@ def _covers(result: Result, part: RunPart) -> bool:
 
 def bound_of(diagnosis: Diagnosis) -> Result | None:
     """Return the finding that bounds what the input can save."""
-    found = (r for r in diagnosis.results if isinstance(r.outcome, Finding) and r.saving)
-    return next((result for result in found if result.rule.name == BOUND), None)
+    return next((r for r in diagnosis.results if r.finding and r.saving and r.rule.name == BOUND), None)
 
 
 def _variant(part: RunPart, share: float, diagnosis: Diagnosis) -> Variant:

@@ -157,11 +157,6 @@ class TrialTimes(Record):
         loop = Loop("", none, none.astype(np.int64), 0, 0)
         return cls(np.array([MS_PER_S * seconds]), MS_PER_S * seconds, 1, loop, Fraction(1), counted=False)
 
-    def per_examples(self, ratio: Fraction) -> Self:
-        """Return the figures for as many examples as a step as it is has: 1 / `ratio` of those of a larger step."""
-        own = float(ratio)
-        return replace(self, blocks_ms=self.blocks_ms / own, whole_ms=self.whole_ms / own)
-
 
 def examples_ratio(times: TrialTimes, original: TrialTimes) -> Fraction | None:
     """Return the examples of a step for each one of the program as it is; None where they were not seen."""

@@ -8,13 +8,11 @@ is recorded and never raised.
 
 from __future__ import annotations
 
-from .process import early_end, journal
+from .process import journal
 from .process.kept import json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .installed import Installed
     from .process.declared import AgentPlan
     from .process.imports import Watcher
@@ -36,11 +34,6 @@ def begin(text: str, *, waits: bool = False, how: str = "") -> None:
     if not (waits or how):
         log.write()
     _begun.append((log, whole.begin(plan, log, waits=waits, how=how)))
-
-
-def leave(exit_now: Callable[[int], object]) -> None:
-    """Leave at once where tfdoctor has ended the run: the last that runs before the interpreter's own end."""
-    early_end.leave(exit_now)
 
 
 def read_changed(text: str, runner: str) -> None:

@@ -10,23 +10,23 @@ CONCRETE = (
     "tensorflow.python.eager.polymorphic_function.monomorphic_function",
     "tensorflow.python.eager.function",
 )
+EAGER = "tensorflow.python.eager.polymorphic_function.eager_function_run"
 GRAPHS = "tensorflow.python.framework.func_graph"
 DATASETS = "tensorflow.python.data.ops.dataset_ops"
 SUMMARIES = "tensorflow.python.ops.summary_ops_v2"
 PROFILER = "tensorflow.python.profiler.profiler_v2"
 SESSIONS = "tensorflow.python.client.session"
 
+# The packages of tf_keras, of Keras from 2.13 on, and before.
+OLD = ("tf_keras.src", "keras.src", "keras")
 KERAS_3 = "keras.src.backend.tensorflow.trainer"
-# Where Model lives in tf_keras, in Keras from 2.13 on, and before.
-KERAS_2 = ("tf_keras.src.engine.training", "keras.src.engine.training", "keras.engine.training")
-METRICS_2 = tuple(f"{package}.engine.compile_utils" for package in ("tf_keras.src", "keras.src", "keras"))
+KERAS_2 = tuple(f"{package}.engine.training" for package in OLD)
+METRICS_2 = tuple(f"{package}.engine.compile_utils" for package in OLD)
 # Backends of Keras whose steps are not recorded, and the classes of their models.
 OTHERS = {"jax": "JAXTrainer", "torch": "TorchTrainer", "numpy": "NumpyTrainer", "openvino": "OpenVINOTrainer"}
 OTHER_MODELS = tuple(((f"keras.src.backend.{name}.trainer",), kind) for name, kind in OTHERS.items())
 MODELS = (((KERAS_3,), "TensorFlowTrainer"), (KERAS_2, "Model"))
-# Where CallbackList lives in Keras 3, in tf_keras, and in Keras 2.
-OLD_CALLBACKS = ("tf_keras.src.callbacks", "keras.src.callbacks", "keras.callbacks")
-CALLBACKS = ("keras.src.callbacks.callback_list", *OLD_CALLBACKS)
+CALLBACKS = ("keras.src.callbacks.callback_list", *(f"{package}.callbacks" for package in OLD))
 SAVING = ("keras.src.saving.saving_api",)
 CHECKPOINT = ("tensorflow.python.checkpoint.checkpoint",)
 SAVER = ("tensorflow.python.training.saver",)
@@ -39,19 +39,8 @@ ADAPTED = {
     "integer_lookup": "IntegerLookup",
 }
 
-# Where Layer and Metric live in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before.
-LAYERS = (
-    "keras.src.layers.layer",
-    "tf_keras.src.engine.base_layer",
-    "keras.src.engine.base_layer",
-    "keras.engine.base_layer",
-)
-METRICS = (
-    "keras.src.metrics.metric",
-    "tf_keras.src.metrics.base_metric",
-    "keras.src.metrics.base_metric",
-    "keras.metrics.base_metric",
-)
+LAYERS = ("keras.src.layers.layer", *(f"{package}.engine.base_layer" for package in OLD))
+METRICS = ("keras.src.metrics.metric", *(f"{package}.metrics.base_metric" for package in OLD))
 OPTIMIZERS = "keras.src.optimizers.base_optimizer"
 CONFIG = ("tensorflow.python.framework.config",)
 NUMERICS = ("tensorflow.python.debug.lib.check_numerics_callback",)
@@ -93,12 +82,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     ("checks on", NUMERICS, "", ("enable_check_numerics",)),
     ("checks off", NUMERICS, "", ("disable_check_numerics",)),
     ("check", NUMERICS, "CheckNumericsCallback", ("callback",)),
-    (
-        "eager functions",
-        ("tensorflow.python.eager.polymorphic_function.eager_function_run",),
-        "",
-        ("run_functions_eagerly",),
-    ),
+    ("eager functions", (EAGER,), "", ("run_functions_eagerly",)),
     ("debug mode", ("tensorflow.python.data.ops.debug_mode",), "", ("enable_debug_mode",)),
     # What trials change:
     ("function made", OF_FUNCTIONS, "Function", ("__init__",)),

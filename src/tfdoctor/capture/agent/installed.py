@@ -14,11 +14,9 @@ from .window.window import TraceWindow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .loops import TrainingLoops
     from .process.declared import AgentPlan, Foreign
     from .process.imports import Watcher
     from .process.journal import Journal
-    from .window.steps import StepCounter
 
 
 class Installed:
@@ -41,17 +39,15 @@ class Installed:
         self.window.own_work = lambda: OwnWork(clock)
         self.window.budget.run_s = self.recorder.seconds
         self.registry.unused_gradients.wanted = not plan.get("trial")
-        self.window.profiles, self.window.training = self._profiles, self._training
+        self.window.profiles = self._profiles
+        # Samples cannot separate a session's calls from the rest:
+        self.window.training = lambda source: None if source.kind is StepKind.SESSION else self.local.loops
         self.program.python = self.window.samples.describe
 
     def _profiles(self, *, running: bool) -> None:
         self.recorder.clock.profiled = running
         if running:
             self.watch.begin()
-
-    def _training(self, source: StepCounter) -> TrainingLoops | None:
-        """Return what this thread is doing; samples cannot separate a session's calls from the rest."""
-        return None if source.kind is StepKind.SESSION else self.local.loops
 
     def again(self, plan: AgentPlan) -> None:
         """Begin another recording in this process."""
@@ -60,7 +56,7 @@ class Installed:
         self.log.processes = plan["processes"]
         self.log.begin()
         self.registry.again()
-        self.program.again(traced=plan.get("trace", True))
+        self.program.described, self.program.traced = False, plan.get("trace", True)
         window.reset()
         window.before_close.clear()
         self.local = ThreadLoops(window)  # of all threads

@@ -129,10 +129,10 @@ class Door:
 
 
 def _leave(exit_now: Callable[[int], object]) -> None:
-    """Leave with the agent, if it has come."""
-    agent: Any = sys.modules.get("_tfdoctor_agent")
-    if agent is not None:
-        agent.leave(exit_now)
+    """Leave at once where the agent has ended the run: the last that runs before the interpreter's own end."""
+    early_end: Any = sys.modules.get("_tfdoctor_agent.process.early_end")
+    if early_end is not None:
+        early_end.leave(exit_now)
 
 
 def let_in() -> None:

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterable, Sequence
-from typing import TypeGuard
 
 from tfdoctor.capture.sources.frames import At
 from tfdoctor.source_code.syntax import arguments, head, tail
@@ -113,7 +112,9 @@ class Held:
                 self.known.update(dict.fromkeys(at.source.reaching(on), KeptValue.MODEL))
             if number == 0 and direct and not fits:
                 self.given[call] = [] if tail(call).endswith(("_on_batch", "run")) else [KeptValue.RESULT]
-                self.tapes = [*filter(_is_tape, at.source.own(at.scope))] if tail(call) == "gradient" else []
+                around = at.source.own(at.scope) if tail(call) == "gradient" else ()
+                blocks = (one for one in around if isinstance(one, ast.With))
+                self.tapes = [one for one in blocks if "GradientTape" in [tail(i.context_expr) for i in one.items]]
 
     def kind(self, node: ast.expr, source: SyntaxTree) -> KeptValue | None:
         """Return what an expression holds; None where that is nothing, or not certain."""
@@ -157,7 +158,8 @@ class Held:
         node = next((one for one in source.outward(name) if isinstance(one, ASSIGNS)), None)
         if node is None or node.value is None:
             return None
-        value, target = node.value, next(one for one in _targets(node) if source.within(name, one))
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        value, target = node.value, next(one for one in targets if source.within(name, one))
         parts = list(target.elts) if isinstance(target, ast.Tuple | ast.List) else [target]
         place = next((at for at, part in enumerate(parts) if name in (part, getattr(part, "value", None))), None)
         if place is None:
@@ -172,14 +174,6 @@ class Held:
 
 
 ASSIGNS = (ast.Assign, ast.AnnAssign, ast.NamedExpr)
-
-
-def _targets(node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> list[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
-
-
-def _is_tape(node: ast.AST) -> TypeGuard[ast.With]:
-    return isinstance(node, ast.With) and any(tail(item.context_expr) == "GradientTape" for item in node.items)
 
 
 def _call(at: At, name: str) -> ast.Call | None:

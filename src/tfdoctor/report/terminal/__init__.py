@@ -104,13 +104,13 @@ def more(left_out: int, where: str) -> Iterator[Text]:
         yield Text(f"… {left_out:,} more {where}", style="dim")
 
 
-def grid_table(title: str, grid: Grid, rows: int, width: int) -> RenderableType:
-    """Return the first rows of a table under its title; all of them are in the files."""
+def grid_table(title: str, grid: Grid, rows: int, width: int, where: str = "in the files") -> RenderableType:
+    """Return the first rows of a table under its title, and how many more there are elsewhere."""
     shown = grid.first(rows)
     cells = ([Text(shorten(cell, 160)) for cell in row] for row in shown.rows)
     numbers = (at for at, kind in enumerate(shown.kinds) if kind == "number")
     table = fitted(cells, width, header=shown.columns, numbers=numbers)
-    return Group(Text(title, style="bold"), table, *more(shown.omitted, "in the files"))
+    return Group(Text(title, style="bold"), table, *more(shown.omitted, where))
 
 
 def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:

@@ -66,7 +66,7 @@ class Block:
         self._note_missing_lines(what)
         self.installed.end()
         self._forget_fits()
-        self.installed.registry.release()
+        self.installed.registry.held = None
         self.earlier.waiting.clear()
 
     def _forget_fits(self) -> None:

@@ -70,7 +70,7 @@ class Trainers:
         self.fit, source = call
         interrupt = "interrupt" if isinstance(error, KeyboardInterrupt) else "exception"
         self.window.fit_over(source, "end-of-fit" if error is None else interrupt)
-        self.registry.release()
+        self.registry.held = None
         if error is None and self.window.leave:
             self.window.depart()
 

@@ -6,6 +6,8 @@ the traced window knows its steps.
 
 from __future__ import annotations
 
+import weakref
+
 from ..process import tensorflow_api
 from ..process.kept import threads
 from ..process.objects import LOOPS, TRAINS, keep, while_traced
@@ -218,7 +220,7 @@ class CountedSteps:
             known = self.window.graph_marks.get(id(outermost), {})
             keep(self.window.graph_marks, outermost, {**known, **marks})
         if function is not None:
-            self.registry.trains(function)
+            self.registry.trainer = weakref.ref(function)
         if LOOPS in marks:
             self.installed.watch.begin_for_graphs()
 

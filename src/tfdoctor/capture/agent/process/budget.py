@@ -9,8 +9,6 @@ memory in use, the CPU time of the window stands for it, of which no bound is kn
 
 from __future__ import annotations
 
-import sys
-
 from .kept import time
 
 TYPE_CHECKING = False
@@ -163,8 +161,6 @@ def heap_reader() -> Callable[[], float] | None:
 
     None where it does not tell.
     """
-    if sys.platform != "linux":
-        return None
     import ctypes  # costs, and is needed where the profiler starts
 
     class MallocInfo(ctypes.Structure):

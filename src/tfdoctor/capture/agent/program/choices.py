@@ -27,7 +27,7 @@ class Choices:
         self.strategies: weakref.WeakKeyDictionary[Foreign, Line | None] = weakref.WeakKeyDictionary()
         self.threads: Line | None = None  # of single operations
         self.aids: dict[str, Line | None] = {}  # those that are on
-        self.checking_ns = 0  # Python's time in checks of the whole window
+        self.checking_ns = 0  # Python's time in checks of the whole window; what came before is not of interest
         self.timing = False  # a window is open
 
     def switched(self, aid: str, *, on: object) -> None:
@@ -36,14 +36,6 @@ class Choices:
             self.aids[aid] = here()
         else:
             self.aids.pop(aid, None)
-
-    def begin(self) -> None:
-        """A window opens: what was checked before is not of interest."""
-        self.checking_ns, self.timing = 0, True
-
-    def end(self) -> None:
-        """The window closes."""
-        self.timing = False
 
     def check(self, held: Held, *_: object) -> None:
         """An operation is checked: Python makes the text of its message beforehand."""

@@ -6,7 +6,7 @@ import itertools
 import sys
 import weakref
 
-from ..process.journal import guarded
+from ..process.journal import guarded, quietly
 from ..process.objects import leaves
 from ..process.stack import user_file, user_frame
 from ..process.tensorflow_api import of_tensorflow, on_host
@@ -193,7 +193,7 @@ class Given:
         except end:  # the data has ended
             return iterator
         self.batch(batch)
-        return self._over(single, batch) or iterator
+        return quietly("batches of fit", self.log)(single)(batch) or iterator
 
     @guarded("batches of fit")
     def _is_of_interest(self, iterator: Foreign, calls: int, k: int) -> bool:
@@ -230,10 +230,6 @@ class Given:
             return kind(components=[resource], element_spec=spec)
 
         return single, of_tensorflow("framework.errors").OutOfRangeError
-
-    @guarded("batches of fit")
-    def _over(self, single: Callable[[object], object], batch: object) -> object:
-        return single(batch)
 
     @guarded("sequence lengths")
     def fit(self, adapter: object) -> None:

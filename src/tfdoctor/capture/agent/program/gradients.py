@@ -132,7 +132,7 @@ class UnusedGradients:
         for gradient in _leaves(result):
             values = getattr(gradient, "values", gradient)  # of the rows of a table
             known = _id(values)
-            call.results.append((known, _nothing if known is None else weakref.ref(values)))
+            call.results.append((known, (lambda: None) if known is None else weakref.ref(values)))
         if not self.given_up:
             self.open.append(call)
 
@@ -224,7 +224,7 @@ class GradientLine:
         known = [call for call in self.noted if call.judged and call.trains]
         if len(known) < CALLS:
             return entry
-        call = min(known, key=lambda one: one.useless_ns)
+        call = min(known, key=lambda call: sum(one.python_ns + one.call_ns for one in call.useless))
         return {**entry, "followed": True, **call.describe()}
 
 
@@ -267,11 +267,6 @@ class GradientCall:
     def trains(self) -> bool:
         """Whether a gradient was used at all; that NumPy reads each, without an operation, is not seen."""
         return any(known in self.used for known, _ in self.results)
-
-    @property
-    def useless_ns(self) -> int:
-        """The time of what was started for nothing, with Python's before it."""
-        return sum(one.python_ns + one.call_ns for one in self.useless)
 
     def describe(self) -> dict[str, object]:
         """Return the variables without use, and the time of the work for them, in ms."""
@@ -317,7 +312,3 @@ def _leaves(value: object) -> list[Foreign]:
     if isinstance(value, dict):
         return [leaf for key in sorted(value) for leaf in _leaves(value[key])]
     return [leaf for each in value for leaf in _leaves(each)] if isinstance(value, (list, tuple)) else [value]
-
-
-def _nothing() -> None:
-    return

@@ -9,7 +9,7 @@ from ..process.kept import io, os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import BinaryIO
 
     from ..process.declared import Foreign, Tensor, TfDataset
@@ -58,7 +58,8 @@ def _described(tensor: Tensor) -> dict[str, object] | None:
     if not count or not hasattr(tensor, "numpy"):
         return None
     stride = max(1, rows // MOST_SIZES)
-    texts = [_first(tensor[at].numpy()) for at in range(0, rows, stride)[:MOST_SIZES]]
+    read: Iterator[Foreign] = (tensor[at].numpy() for at in range(0, rows, stride)[:MOST_SIZES])
+    texts: list[bytes] = [row if isinstance(row, bytes) else row.ravel()[0] for row in read]
     if any(len(text) > LONGEST or b"\0" in text for text in texts):
         return None
     paths = [text.decode("utf-8", "replace") for text in texts]
@@ -75,11 +76,6 @@ def _described(tensor: Tensor) -> dict[str, object] | None:
         "image": median_image(paths),
         "file_system": file_system(paths[0]),
     }
-
-
-def _first(row: Foreign) -> bytes:
-    first: bytes = row if isinstance(row, bytes) else row.ravel()[0]
-    return first
 
 
 def file_system(path: str, table: str = MOUNTS) -> str:

@@ -78,18 +78,10 @@ class ProgramFile:
         if self._wanted():
             self.kept = self._spend(self._parts)
 
-    def forget(self) -> None:
-        """A profiler has stopped: what was kept is described, or not needed."""
-        self.kept = None
-
     def end(self) -> None:
         """The run is over: describe it, unless its traced window was, while all of it was alive."""
         if not self.described:
             self.describe(last=True)
-
-    def again(self, *, traced: bool) -> None:
-        """Let the next recording of this process describe the program again."""
-        self.described, self.traced = False, traced
 
     def _spend(self, work: Callable[..., R], *given: object) -> R | None:
         """Return what some work on the program returns; None where it fails. The run pays for its time."""

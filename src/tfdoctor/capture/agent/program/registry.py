@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, TypeVar
 
-    from ..process.declared import Foreign, Graph, KerasLayer, KerasMetric, Model, TfDataset
+    from ..process.declared import Foreign, Graph, KerasMetric, Model, TfDataset
     from ..process.journal import Journal
     from ..process.stack import Line
     from ..stream import Args, Held, Kwargs, Stream
@@ -53,18 +53,18 @@ class Registry:
     def again(self) -> None:
         """Note that what is there was made before this recording."""
         self.graphs: list[weakref.ref[Graph]] = []
-        self.optimizers: list[weakref.ref[object]] = []
-        self.feeds: Callable[[], TfDataset | None] = _nothing  # what feeds the training loop
+        self.optimizers: list[weakref.ref[object]] = []  # for loops that have no model to ask
+        self.feeds: Callable[[], TfDataset | None] = lambda: None  # what feeds the training loop
         self.held: TfDataset | None = None  # lives until the end of fit, where the window may close
-        self.model: Callable[[], Model | None] = _nothing
-        self.strategy: Callable[[], Foreign] = _nothing  # of a loop over a distributed dataset
-        self.trainer: Callable[[], object] = _nothing  # the tf.function that takes the gradients
+        self.model: Callable[[], Model | None] = lambda: None
+        self.strategy: Callable[[], Foreign] = lambda: None  # of a loop over a distributed dataset
+        self.trainer: Callable[[], object] = lambda: None  # the tf.function that takes the gradients
         self.fit: dict[str, Any] = {}  # what Keras's fit was given
         self.given.again()
         self.unused_gradients.again()
         self.written = False  # nothing more is wanted
 
-    def _remember(self, things: list[weakref.ref[T]], thing: T) -> bool:
+    def remember(self, things: list[weakref.ref[T]], thing: T) -> bool:
         """Keep a weak reference until the program is written; say whether that is to come."""
         if self.written:
             return False
@@ -76,25 +76,13 @@ class Registry:
     @guarded("graph")
     def graph_made(self, graph: Graph) -> None:
         """A function is about to be traced, or a session runs a graph."""
-        self._remember(self.graphs, graph)
-
-    def optimizer_made(self, optimizer: Foreign) -> None:
-        """An optimizer, for loops that have no model to ask."""
-        self._remember(self.optimizers, optimizer)
+        self.remember(self.graphs, graph)
 
     def dataset_made(self, dataset: TfDataset) -> None:
         """One stage of a pipeline."""
-        if self._remember(self.datasets, dataset):
+        if self.remember(self.datasets, dataset):
             self.made[dataset] = here(), called_here(), way_here()
             self.numbering.note(dataset)
-
-    def layer_made(self, layer: KerasLayer) -> None:
-        """A layer; lines of all are kept, for a later recording may use them."""
-        self.layers.append((weakref.ref(layer), here()))
-
-    def metric_made(self, metric: KerasMetric) -> None:
-        """A metric; lines of all are kept, as of layers."""
-        self.metrics.append((weakref.ref(metric), here()))
 
     def scope_entered(self, scope: Foreign) -> None:
         """A layer got a name scope of a graph: TensorFlow numbers them as they come."""
@@ -109,7 +97,7 @@ class Registry:
         """Keras's fit is about to begin; `given` are the datasets that may feed it."""
         self.model = weakref.ref(model)
         self.held = next((data for data in given if data in self.made), None)
-        self.feeds = weakref.ref(self.held) if self.held is not None else _nothing
+        self.feeds = (lambda: None) if self.held is None else weakref.ref(self.held)
         # How a PyDataset, or a Sequence of Keras 2, makes a batch:
         sets = (getattr(adapter, name, None) for name in ("py_dataset", "_keras_sequence"))
         made = next((one for one in sets if one is not None), None)
@@ -122,10 +110,6 @@ class Registry:
         if not self.written:
             self.given.fit(adapter)
 
-    def release(self) -> None:
-        """The fit is over, and with it what Keras made for it."""
-        self.held = None
-
     def looped(self, iterator: object) -> None:
         """A custom loop over this iterator trains."""
         dataset = dataset_of(iterator)
@@ -134,10 +118,6 @@ class Registry:
         strategy = getattr(iterator, "_strategy", None)
         if strategy is not None:
             self.strategy = weakref.ref(strategy)
-
-    def trains(self, function: object) -> None:
-        """A gradient was taken while this tf.function was traced."""
-        self.trainer = weakref.ref(function)
 
     def dataset_key(self, iterator: object) -> Hashable:
         """Return what stays the same when the loop makes its next iterator."""
@@ -149,10 +129,6 @@ class Registry:
         """Return how many batches an epoch has; negative when that is not known."""
         dataset = dataset_of(iterator)
         return int(dataset.cardinality().numpy()) if dataset is not None else -2
-
-
-def _nothing() -> None:
-    return
 
 
 def dataset_of(iterator: object) -> TfDataset | None:
@@ -182,9 +158,10 @@ def listen(stream: Stream, registry: Registry) -> None:
 
     after("graph made", lambda args, *_: registry.graph_made(args[0]))
     after("dataset made", lambda args, *_: registry.dataset_made(args[0]))
-    after("layer made", lambda *call: registry.layer_made(call[2]))
-    after("metric made", lambda args, *_: registry.metric_made(args[0]))
-    after("optimizer made", lambda args, *_: registry.optimizer_made(args[0]))
+    # Lines of all layers and metrics are kept: a later recording may use them.
+    after("layer made", lambda *call: registry.layers.append((weakref.ref(call[2]), here())))
+    after("metric made", lambda args, *_: registry.metrics.append((weakref.ref(args[0]), here())))
+    after("optimizer made", lambda args, *_: registry.remember(registry.optimizers, args[0]))
     after("strategy made", lambda args, *_: choices.strategies.update({args[0]: here()}))
     after("name scope", lambda args, *_: registry.scope_entered(args[0]))
     after("threads set", lambda *_: setattr(choices, "threads", here()))

@@ -96,7 +96,8 @@ class TakenOut:
             if length == UNKNOWN:
                 self.refused = "the number of batches of a pass over the data is unknown"
                 return None
-            few = batches_kept(dataset.element_spec)
+            size = max(1, sum(map(_bytes, leaves(dataset.element_spec))))
+            few = max(1, min(BATCHES, MOST_BYTES // size))
             known = dataset.take(few).cache().repeat()
             known = attributes[KEPT] = known if length == INFINITE else known.take(length)
         self.reached += 1
@@ -177,9 +178,15 @@ class TakenOut:
         return enter
 
     def _summaries(self, point: Point) -> Enter:
+        of_tensorflow = tensorflow_api.of_tensorflow
+        instead: dict[str, Instead] = {  # as without a writer; a flush is an operation, unless these run at once
+            "write": lambda: of_tensorflow("framework.constant_op").constant(value=False),
+            "flush": lambda: of_tensorflow("ops.control_flow_ops").no_op(),
+        }
+
         def enter(*_: object) -> Instead:
             self.reached += 1
-            return {"write": _not_written, "flush": _done}.get(point.name, nothing)
+            return instead.get(point.name, nothing)
 
         return enter
 
@@ -225,12 +232,6 @@ class TakenOut:
             self.known[key] = copied
 
 
-def batches_kept(spec: Foreign) -> int:
-    """Return how many batches of this kind are kept in memory."""
-    size = sum(_bytes(leaf) for leaf in leaves(spec))
-    return max(1, min(BATCHES, MOST_BYTES // max(1, size)))
-
-
 def _bytes(leaf: Foreign) -> int:
     """Return about how many bytes a tensor of a batch takes."""
     shape: Foreign = getattr(leaf, "shape", None)
@@ -254,18 +255,6 @@ def _is_missing(path: object) -> bool:
         return False
     text = os.fsdecode(path)
     return not os.path.exists(text) and not os.path.exists(text + ".index")
-
-
-def _not_written() -> object:
-    """Return what `write` does without a writer."""
-    constants: Foreign = sys.modules["tensorflow.python.framework.constant_op"]
-    return constants.constant(value=False)
-
-
-def _done() -> object:
-    """Return an operation that does nothing; None where operations run at once."""
-    flow: Foreign = sys.modules["tensorflow.python.ops.control_flow_ops"]
-    return flow.no_op()
 
 
 def of_training(model: Foreign, kwargs: dict[str, object]) -> object:

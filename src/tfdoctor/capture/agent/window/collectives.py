@@ -80,7 +80,7 @@ class Unnumbered:
         function, slot = getattr(ctypes.CDLL(None), RETURNS_0), _slot()
         if function() != 0:
             raise UnsafeError
-        self.before = _read(slot)
+        self.before = ctypes.c_uint64.from_address(slot).value
         _write(slot, ctypes.cast(function, ctypes.c_void_p).value or 0)
         self.slot = slot
 
@@ -145,12 +145,6 @@ def _slot() -> int:
             memory(base + offset, 8)  # it must lie in the library
             return base + int(offset)
     raise UnsafeError
-
-
-def _read(slot: int) -> int:
-    import ctypes
-
-    return ctypes.c_uint64.from_address(slot).value
 
 
 def _write(slot: int, value: int) -> None:

@@ -309,7 +309,7 @@ class TraceWindow:
             if self.is_bounded():
                 self.ask_cost = first + FIRST_LOOK * k
             self.registry.given.begin(source)
-            self.registry.choices.begin()
+            self.registry.choices.checking_ns, self.registry.choices.timing = 0, True
             self.samples.begin(self.training(source), more_to_come=self.goes_on(source))
             self.save()
 
@@ -388,7 +388,7 @@ class TraceWindow:
         for end in self.before_close:
             end()
         self.samples.measured()
-        self.registry.choices.end()
+        self.registry.choices.timing = False
         capture = self.capture
         if capture is None:
             return
@@ -422,7 +422,7 @@ class TraceWindow:
         if not capture.borrowed:
             self.budget.stops(time.perf_counter() - began)
         self._choose(capture)
-        self.program.forget()
+        self.program.kept = None  # it is described, or not needed
 
     def _choose(self, capture: Capture) -> None:
         """Keep the better of this capture and the one before; search on unless it has all it was to have."""
