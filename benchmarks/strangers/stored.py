@@ -77,7 +77,7 @@ def markdown() -> Iterator[str]:
     ]
     stored = {path.stem: read(path) for path in ROUNDS.glob("*.zip") if path.with_suffix(SAID).is_file()}
     known = _row(f"{KNOWN}, known while rules were changed", stored.pop(KNOWN))
-    first = [_row(name, scored) for name, scored in sorted(stored.items())]
+    first = [_row(name, scored) for name, scored in sorted(stored.items(), key=lambda one: int(one[0]))]
     yield from table(COLUMNS, [known, *counted, *first, AIM])
 
 
