@@ -111,6 +111,19 @@ def test_lines(told: Cases) -> None:
     told["what saves most comes first"] = judged(
         lines=(between(9_000.0, "gc.collect"), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))
     )
+    own = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
+    for name, runs, ms in (
+        ("of 0.1 s", own, 1_000.0),
+        ("of less", own, 990.0),
+        ("of another function", "gc.collect", 1e3),
+    ):
+        freed = replace(between(ms, "Model.fit", repeats=False), runs=runs)
+        told[f"a wait in fit itself at the end of each pass, {name}"] = judged(
+            fit, lines=(freed,), total_ms=10_000.0
+        )
+    iterates = at_line(Phase.PREPARING, 50, 100.0, "tensorflow.python.data.ops.dataset_ops.DatasetV2.__iter__")
+    for name, lines in (("over a dataset", (iterates,)), ("over something else", ())):
+        told[f"the end of a loop {name}"] = judged(lines=(between(9_000.0, repeats=True), *lines))
     again = tuple(PhaseSegment(Phase.EVALUATION, 1e3 * n, 1e3 * n + 900, script(50)) for n in range(EPOCHS))
     for calls, spans in (
         ("PIL.Image.Image.save", again),

@@ -51,6 +51,8 @@ class BoundaryWork(Record):
         )  # fmt: skip
 
 
+TUNED_MS = 100.0  # Wait per pass from which on it is none of Keras' own work between two epochs
+ITERATES = (".DatasetV2.__iter__", ".OwnedIterator.__next__")
 RARER = "the callback works at every tenth epoch, or every 100th batch"
 LESS_OFTEN = "Do this every few epochs, or once before the training if its result stays the same"
 VALIDATION = BoundaryWork(
@@ -86,6 +88,14 @@ PYTHON = BoundaryWork(
 OF_FIT = BoundaryWork(
     "Keras' fit itself", "Keras' fit itself works between the epochs",
     "Give each epoch more steps: fit itself takes this time between two epochs", "long-epochs",
+)  # fmt: skip
+# TensorFlow waits where an iterator ends, for the thread that tunes its pipeline. That sleeps for up to as long as
+# the pass took, and the call that wakes it may come too early: it runs before the pass counts as cancelled
+# (tensorflow/core/framework/cancellation.cc and model.cc, TensorFlow 2.21).
+TUNING = BoundaryWork(
+    "the end of a pass over the data", "Each pass over the data ends with a wait for tf.data's autotuning",
+    "Switch the pipeline's autotuning off, or let one iterator go on over all epochs", "without-autotuning",
+    left=0.0,
 )  # fmt: skip
 OTHER = BoundaryWork("other work", "The script works between the epochs", LESS_OFTEN, "tenth-or-once")
 # What sampled work is, between epochs; unknown work may be fit's.
@@ -187,6 +197,7 @@ def _sampled(
     """
     fits = {call.at for call in calls.of(RunCall.FIT)}
     timed = {call.at for call in calls.of(RunCall.EVALUATE)} | {waits_at, None}
+    iterates = frozenset(line.at for line in phases.lines if line.calls.endswith(ITERATES))
     for group in line_groups(phases.at(Phase.BOUNDARIES, Phase.EVALUATION)):
         spans = (span for span in phases.spans if span.phase is group.phase and span.at == group.at)
         times = [span.end_ms - span.start_ms for span in spans]
@@ -201,8 +212,15 @@ def _sampled(
         *_, second, longest = (0.0, 0.0, *sorted(times))
         known = len(times) >= calls.epochs - 1 and second
         usual_ms = (1.0 - (longest - second) / sum(times)) * group.ms if known else group.ms
+        ends_ms = sum(line.ms for line in group.lines if _ends_iterator(line, iterates))
         work = SAMPLED.get(group.work, OF_FIT if group.at in fits else OTHER)
+        work = TUNING if 2 * ends_ms > group.ms and usual_ms >= TUNED_MS * calls.epochs else work
         yield work.place(
             group.at, group.phase, usual_ms, calls, within=in_function(group),
             instead=AT_ONCE.get(group.work, ""), priced=work is not OF_FIT or calls.epochs >= MANY, group=group,
         )  # fmt: skip
+
+
+def _ends_iterator(line: RunLine, iterates: frozenset[Location | None]) -> bool:
+    """Say whether a line only frees an iterator: there fit itself, or a loop over a dataset, runs no Python."""
+    return line.runs.endswith(".fit") or (not line.calls and not line.runs and line.at in iterates)
