@@ -122,8 +122,8 @@ def test_lines(told: Cases) -> None:
             fit, lines=(freed,), total_ms=10_000.0
         )
     iterates = at_line(Phase.PREPARING, 50, 100.0, "tensorflow.python.data.ops.dataset_ops.DatasetV2.__iter__")
-    for name, lines in (("over a dataset", (iterates,)), ("over something else", ())):
-        told[f"the end of a loop {name}"] = judged(lines=(between(9_000.0, repeats=True), *lines))
+    for name, more in (("over a dataset", [iterates]), ("over something else", [])):
+        told[f"the end of a loop {name}"] = judged(lines=(between(9_000.0, repeats=True), *more))
     again = tuple(PhaseSegment(Phase.EVALUATION, 1e3 * n, 1e3 * n + 900, script(50)) for n in range(EPOCHS))
     for calls, spans in (
         ("PIL.Image.Image.save", again),

@@ -216,8 +216,9 @@ def _sampled(
         work = SAMPLED.get(group.work, OF_FIT if group.at in fits else OTHER)
         work = TUNING if 2 * ends_ms > group.ms and usual_ms >= TUNED_MS * calls.epochs else work
         yield work.place(
-            group.at, group.phase, usual_ms, calls, within=in_function(group),
-            instead=AT_ONCE.get(group.work, "") if work is PYTHON else "", priced=work is not OF_FIT or calls.epochs >= MANY, group=group,
+            group.at, group.phase, usual_ms, calls, within=in_function(group), group=group,
+            instead=AT_ONCE.get(group.work, "") if work is PYTHON else "",
+            priced=work is not OF_FIT or calls.epochs >= MANY,
         )  # fmt: skip
 
 
