@@ -190,6 +190,8 @@ def test_added_gradients(told: Cases) -> None:
     told["three losses have a product and what leads there each"] = added(*backward(3))
     told["one loss adds nothing"] = added(*backward(1))
     told["trap: a gradient that something else takes, too"] = added(*backward(3, other=True))
+    same = [op("AddN", "AddN", [5, 6, 7], 7)]
+    told["trap: the line that takes the gradient adds up a loop of layers"] = added(*backward(3)[:6], *same)
     forward = [op(f"b/MatMul_{n}", "MatMul", [0, 1], 7) for n in range(2)]
     told["trap: sums of what is no gradient"] = added(*forward, op("AddN", "AddN", [2, 3], 9))
     shared = [op(f"gradient_tape/a/MatMul_{n}", "MatMul", [n, 1 - n], 7) for n in range(2)]

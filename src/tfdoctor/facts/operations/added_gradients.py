@@ -49,12 +49,16 @@ class AddedGradients(Record, OperationRows):
 
 
 def _parts(one: Operation, dataflow: Dataflow) -> Sequence[Operation]:
-    """Return the gradients that a sum adds, where nothing else takes them; () where it adds others as well."""
+    """Return the gradients that a sum adds, where nothing else takes them; () where it adds others as well.
+
+    The line that takes a gradient adds what comes back along several ways, as from each step of a loop of layers.
+    """
     made = [dataflow.source(one, at) for at in range(len(one.sources))]
     parts = [part for part in made if part is not None and part.type not in NOTHING]
     uses = {user.name for part in parts for user in dataflow.consumers.get(part.name, ())}
     alone = None not in made and uses == {one.name} and all(is_backward(part.name) for part in parts)
-    return parts if alone and len(parts) > 1 else ()
+    apart = one.at not in {part.at for part in parts}
+    return parts if alone and apart and len(parts) > 1 else ()
 
 
 def _products(one: Operation, dataflow: Dataflow) -> Sequence[Operation]:

@@ -196,18 +196,19 @@ def _sampled(
     Of these, what the model and Python do item by item is slow-evaluation's.
     """
     fits = {call.at for call in calls.of(RunCall.FIT)}
-    timed = {call.at for call in calls.of(RunCall.EVALUATE)} | {waits_at, None}
+    timed = {call.at for call in calls.of(RunCall.EVALUATE)}
     iterates = frozenset(line.at for line in phases.lines if line.calls.endswith(ITERATES))
     for group in line_groups(phases.at(Phase.BOUNDARIES, Phase.EVALUATION)):
         spans = (span for span in phases.spans if span.phase is group.phase and span.at == group.at)
         times = [span.end_ms - span.start_ms for span in spans]
-        if group.at in timed or (group.phase is Phase.EVALUATION and group.work is not CalledWork.BULK):
+        evaluates = group.phase is Phase.EVALUATION
+        if group.at in {waits_at, None} or (evaluates and (group.at in timed or group.work is not CalledWork.BULK)):
             continue
-        if group.phase is Phase.EVALUATION and group.lines[0].exact:
+        if evaluates and group.lines[0].exact:
             if steps and group.ms >= limits.validation * steps.total_ms and len(times) >= calls.epochs - 1:
                 yield VALIDATION.place(group.at, group.phase, group.ms, calls, left=SELDOM)
             continue
-        if group.phase is Phase.EVALUATION and len(times) < FEWEST_FIRST:
+        if evaluates and len(times) < FEWEST_FIRST:
             continue
         *_, second, longest = (0.0, 0.0, *sorted(times))
         known = len(times) >= calls.epochs - 1 and second
