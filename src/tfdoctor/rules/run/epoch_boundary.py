@@ -215,7 +215,8 @@ def _sampled(
         usual_ms = (1.0 - (longest - second) / sum(times)) * group.ms if known else group.ms
         ends_ms = sum(line.ms for line in group.lines if _ends_iterator(line, iterates))
         work = SAMPLED.get(group.work, OF_FIT if group.at in fits else OTHER)
-        work = TUNING if 2 * ends_ms > group.ms and usual_ms >= TUNED_MS * calls.epochs else work
+        if 2 * ends_ms > group.ms and usual_ms >= TUNED_MS * calls.epochs:
+            work, usual_ms = TUNING, group.ms  # by chance one wait is far longer than the others
         yield work.place(
             group.at, group.phase, usual_ms, calls, within=in_function(group), group=group,
             instead=AT_ONCE.get(group.work, "") if work is PYTHON else "",
