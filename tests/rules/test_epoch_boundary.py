@@ -123,7 +123,9 @@ def test_lines(told: Cases) -> None:
         )
     validates = validated(100.0, count=10)
     in_fit = replace(at_line(Phase.BOUNDARIES, 40, 9_000.0, "Model.fit"), runs=own)
-    told["a wait of a fit that validates"] = judged(validates, fit, lines=(in_fit,))
+    told["a wait of a fit that validates"] = judged(
+        validates, calls_at(RunCall.FIT, 40, 1, 90_000.0), lines=(in_fit,)
+    )
     iterates = at_line(Phase.PREPARING, 50, 100.0, "tensorflow.python.data.ops.dataset_ops.DatasetV2.__iter__")
     for name, more in (("over a dataset", [iterates]), ("over something else", [])):
         told[f"the end of a loop {name}"] = judged(lines=(between(9_000.0, repeats=True), *more))

@@ -60,6 +60,11 @@ class DataOptions(Record):
         return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
     @property
+    def not_tuned(self) -> str:
+        """The option that switches autotuning off; "" when none does."""
+        return self._off("autotune.enabled", "autotune")
+
+    @property
     def no_parallel_map(self) -> str:
         """The option that keeps tf.data from running a plain map in parallel; "" when none does."""
         return self._off("map_parallelization", *EVERYTHING)

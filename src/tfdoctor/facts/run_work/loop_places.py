@@ -9,6 +9,7 @@ from tfdoctor.facts.run_work.line_groups import IN_STEPS, LineGroup, line_groups
 from tfdoctor.facts.step_time.sampled_steps import HostLines
 from tfdoctor.facts.step_time.timed_line import LIBRARIES, WITHIN, SlowCall, slow_call
 
+SELDOM = 0.9  # Share of a line's time that is in long steps from which on it does not come in each step
 SAMPLES = 50  # Samples of the steps of a run from which on they divide its time; in short runs the window's do
 
 
@@ -51,10 +52,13 @@ class LoopPlaces(Record):
         """Sort the lines of all steps; they are not known one by one where a graph holds their loop.
 
         Raises:
-            Unavailable: the step itself runs operation by operation in the loop, so that its lines are not told.
+            Unavailable: no step was seen, or the step itself runs operation by operation in the loop, so that its
+                lines are not told.
         """
         place = Places.of(recording)
         every = _sampled(phases, steps, window)
+        if steps is None and not every:
+            raise Unavailable("no training step was seen in the run")
         trains = {None, *map(place, lines_that_train(recording))}
         other = trains | {line.at for line in every if line.work is RunWork.INPUT}
         costly = {line for line, _ in costly_lines(every)}
@@ -78,8 +82,9 @@ class LoopPlaces(Record):
         for group, name in groups:
             makes = not name and (_makes(group.lines, spans) or any(line.at in making for line in group.lines))
             one = LoopLines(group, name, aside=bool(makers) and not makes)
-            # What comes in a few steps makes no batch: a method that may change one, as where it is saved.
-            if group.work not in IN_STEPS and (one.rare or not makes):
+            # What comes in few steps alone makes no batch: a method that may change one, as where it is saved.
+            seldom = sum(line.long_ms for line in group.lines) >= SELDOM * group.ms
+            if group.work not in IN_STEPS and (seldom or not makes):
                 found.append(one)
         shown_ms = sum(line.ms for line in every if line.at not in trains)
         return cls(tuple(sorted(found, key=lambda one: -one.ms)), shown_ms)

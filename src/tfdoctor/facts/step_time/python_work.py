@@ -211,7 +211,7 @@ class CompileTime(Record):
         within = compiling.covered(starts, ends)
         apart = (within >= COMPILING * (ends - starts)) & ~np.array(steps.steady, bool)
         longest_ms = int((compiling.ends_ps - compiling.starts_ps).max(initial=0)) / 1e9
-        told = recording.run.long_steps if recording.run and longest_ms else ()
+        told = [one for one in recording.run.long_steps if not one.first] if recording.run and longest_ms else []
         long = [one.ms - one.usual_ms for one in told if 2 * (one.ms - one.usual_ms) >= longest_ms]
         return cls(
             int(np.count_nonzero(within)),

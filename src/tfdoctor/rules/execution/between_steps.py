@@ -76,6 +76,7 @@ def _place(one: LoopLines, most_ms: float, run: RunSteps | None) -> RunPlace:
         action, left = LOOP, RARELY  # at most: what is not read to make an argument may be needed all the same
     if one.rare:
         action, left, bound = RARER.format(one.callback or "this line"), 0.0, Bound.AT_MOST
+        action += "" if one.callback or one.aside else ", if the steps in between do not need it"
     changed = "it sees every 100th batch of an epoch" if one.callback and not one.rare else ""
     return RunPlace(
         at=first.at, phase=Phase.STEPS, ms=one.ms if one.rare else min(one.ms, most_ms), left=left, says=says,

@@ -28,15 +28,9 @@ class BoundaryWork(Record):
     left: float = RARELY  # share of sampled time that remains
 
     def place(
-        self,
-        at: Location | None,
-        phase: Phase,
-        ms: float,
-        calls: RunCalls,
-        made: int = 0,
-        instead: str = "",
+        self, at: Location | None, phase: Phase, ms: float, calls: RunCalls, made: int = 0, instead: str = "",
         **more: Any,
-    ) -> RunPlace:
+    ) -> RunPlace:  # fmt: skip
         """Return a line that does it: as often as it was ``made``, or where that is sampled, in each epoch."""
         epochs, times = calls.epochs, min(made or calls.epochs, calls.epochs)
         at_once = [Remedy(instead)] if instead else []
@@ -52,6 +46,7 @@ class BoundaryWork(Record):
 
 
 TUNED_MS = 100.0  # Wait per pass from which on it is none of Keras' own work between two epochs
+OF_KERAS = ("keras.", "tf_keras.", "tensorflow.")
 ITERATES = (".DatasetV2.__iter__", ".OwnedIterator.__next__")
 RARER = "the callback works at every tenth epoch, or every 100th batch"
 LESS_OFTEN = "Do this every few epochs, or once before the training if its result stays the same"
@@ -117,11 +112,16 @@ SAMPLED = {
 }  # fmt: skip
 
 
-def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
+def check(
+    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, options: DataOptions | None = None,
+    limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Find what takes long between the epochs, by line."""
     if calls.epochs <= 1:
         return NotApplicable(reason="the run has not more than one epoch")
-    known = sorted(_works(phases, calls, steps, limits), key=lambda place: -place.saved_ms)
+    tuned = not (options and options.not_tuned)  # else nothing waits for that
+    found = (*_works(calls, steps, limits), *_sampled(phases, calls, steps, limits, tuned=tuned))
+    known = sorted(found, key=lambda place: -place.saved_ms)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     slow = SlowPlaces.of(phases, known, least_ms, whole=True)
     of_all, longest = "time at the boundaries of epochs", "longest time of a line between epochs"
@@ -156,7 +156,7 @@ def _per_epoch(calls: RunCalls, kind: RunCall) -> list[MadeCall]:
     return within + [call for call in each if not call.before_training and not call.after_training]
 
 
-def _works(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits) -> Iterator[RunPlace]:
+def _works(calls: RunCalls, steps: RunSteps | None, limits: Limits) -> Iterator[RunPlace]:
     """Yield what works between the epochs: calls, the wait for the first batch, then sampled lines.
 
     Of validations those that take longer than all training steps, with the share of them that remains. Loops of
@@ -181,28 +181,33 @@ def _works(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: L
     saves = (call for call in _per_epoch(calls, RunCall.SAVE) if not calls.within_epochs(call))
     for work, phase, made in ((PREDICTION, Phase.PREDICTION, predicts), (SAVING, Phase.SAVING, saves)):
         yield from (work.place(one.at, phase, one.ms, calls, one.count) for one in made if one.at)
-    long, waits_at = (steps.long if steps else None), None
-    if steps and steps.at and long and long.first >= FEWEST_FIRST:
-        waits_at, waits_ms = steps.at, min(long.first_beyond_ms, long.first * long.first_median_ms)
+    if (waits_at := _waits_at(steps)) and steps and (long := steps.long):
+        waits_ms = min(long.first_beyond_ms, long.first * long.first_median_ms)
         yield FILLING.place(waits_at, Phase.BOUNDARIES, waits_ms, calls, long.first)
-    yield from _sampled(phases, calls, steps, waits_at, limits)
+
+
+def _waits_at(steps: RunSteps | None) -> Location | None:
+    """Return the line whose first steps of passes wait; None of a few, or of none."""
+    return steps.at if steps and steps.long and steps.long.first >= FEWEST_FIRST else None
 
 
 def _sampled(
-    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, waits_at: Location | None, limits: Limits
+    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits, *, tuned: bool
 ) -> Iterator[RunPlace]:
     """Yield the lines that work between the epochs, and in evaluations of the script's own.
 
     Of these, what the model and Python do item by item is slow-evaluation's.
     """
-    fits = {call.at for call in calls.of(RunCall.FIT)}
+    fits = frozenset(call.at for call in calls.of(RunCall.FIT))
     timed = {call.at for call in calls.of(RunCall.EVALUATE)}
     iterates = frozenset(line.at for line in phases.lines if line.calls.endswith(ITERATES))
     for group in line_groups(phases.at(Phase.BOUNDARIES, Phase.EVALUATION)):
         spans = (span for span in phases.spans if span.phase is group.phase and span.at == group.at)
         times = [span.end_ms - span.start_ms for span in spans]
         evaluates = group.phase is Phase.EVALUATION
-        if group.at in {waits_at, None} or (evaluates and (group.at in timed or group.work is not CalledWork.BULK)):
+        if group.at in {_waits_at(steps), None} or (
+            evaluates and (group.at in timed or group.work is not CalledWork.BULK)
+        ):
             continue
         if evaluates and group.lines[0].exact:
             if steps and group.ms >= limits.validation * steps.total_ms and len(times) >= calls.epochs - 1:
@@ -213,9 +218,9 @@ def _sampled(
         *_, second, longest = (0.0, 0.0, *sorted(times))
         known = len(times) >= calls.epochs - 1 and second
         usual_ms = (1.0 - (longest - second) / sum(times)) * group.ms if known else group.ms
-        ends_ms = sum(line.ms for line in group.lines if _ends_iterator(line, iterates))
+        ends_ms = sum(line.ms for line in group.lines if _ends_iterator(line, fits, iterates))
         work = SAMPLED.get(group.work, OF_FIT if group.at in fits else OTHER)
-        if 2 * ends_ms > group.ms and usual_ms >= TUNED_MS * calls.epochs:
+        if tuned and 2 * ends_ms > group.ms and usual_ms >= TUNED_MS * calls.epochs:
             work, usual_ms = TUNING, group.ms  # by chance one wait is far longer than the others
         yield work.place(
             group.at, group.phase, usual_ms, calls, within=in_function(group), group=group,
@@ -224,6 +229,11 @@ def _sampled(
         )  # fmt: skip
 
 
-def _ends_iterator(line: RunLine, iterates: frozenset[Location | None]) -> bool:
-    """Say whether a line only frees an iterator: there fit itself, or a loop over a dataset, runs no Python."""
-    return line.runs.endswith(".fit") or (not line.calls and not line.runs and line.at in iterates)
+def _ends_iterator(line: RunLine, fits: frozenset[Location | None], iterates: frozenset[Location | None]) -> bool:
+    """Say whether a line only frees an iterator: there Keras' fit, or a loop over a dataset, runs no Python.
+
+    The fit of another library, as in a callback, has the same name.
+    """
+    if line.at in fits and line.runs.startswith(OF_KERAS):
+        return line.runs.endswith(".fit")
+    return not line.calls and not line.runs and line.at in iterates

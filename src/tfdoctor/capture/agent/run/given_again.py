@@ -77,7 +77,8 @@ class GivenAgain:
         # Of a function of the user's nothing says what else it reads, such as random numbers: a step has to come.
         same = self.last.get(call, -1) == step and (call in self.open or user_file(code.co_filename) is not None)
         self.open.add(call)
-        self.last[call] = step
+        if len(self.last) < MOST_CALLS or call in self.last:
+            self.last[call] = step
         stars = sum(code.co_flags & star > 0 for star in STARS)
         first = code.co_name == "__init__"  # the object itself, which is new
         names = code.co_varnames[first : code.co_argcount + code.co_kwonlyargcount + stars]
