@@ -116,6 +116,7 @@ def test_lines(told: Cases) -> None:
         ("of 0.1 s", own, 1_000.0),
         ("of less", own, 990.0),
         ("of another function", "gc.collect", 1e3),
+        ("of another library's fit", "sklearn.cluster._kmeans.KMeans.fit", 1e3),
     ):
         freed = replace(between(ms, "Model.fit", repeats=False), runs=runs)
         told[f"a wait in fit itself at the end of each pass, {name}"] = judged(
@@ -126,6 +127,10 @@ def test_lines(told: Cases) -> None:
     told["a wait of a fit that validates"] = judged(
         validates, calls_at(RunCall.FIT, 40, 1, 90_000.0), lines=(in_fit,)
     )
+    off = DataOptions({"autotune.enabled": False})
+    phases = divided_run(90_000.0, {Phase.BOUNDARIES: 9_000.0}, in_fit)
+    at_fit = calls_at(RunCall.FIT, 40, 1, 90_000.0)
+    told["trap: autotuning is off"] = check(phases, RunCalls((at_fit,), EPOCHS), None, off)
     iterates = at_line(Phase.PREPARING, 50, 100.0, "tensorflow.python.data.ops.dataset_ops.DatasetV2.__iter__")
     for name, more in (("over a dataset", [iterates]), ("over something else", [])):
         told[f"the end of a loop {name}"] = judged(lines=(between(9_000.0, repeats=True), *more))

@@ -5,10 +5,8 @@ Each form gives the same result, or what it is mostly used for; the user's line 
 
 from tfdoctor.facts.run_work.line_groups import package_and_name
 
-ANY = ""  # Every function of the package
 SCORES = "Count once, with one confusion_matrix or np.bincount, and compute all scores from the counts"
-BYTES = "Write arrays as bytes (np.save, np.savez): as text each number is converted"
-SPARSE = "Compute with its sparse matrix (nx.to_scipy_sparse_array), and draw what is needed instead of listing all"
+BYTES = "Write arrays as bytes (np.save, np.savez), if there are any: as text each number is converted"
 MEL = "Make the mel filters once (librosa.filters.mel), and multiply the spectra by them"
 INDICES = "Draw indices for a whole batch with NumPy, and take the rows of an array"
 FORMS = {
@@ -25,12 +23,11 @@ FORMS = {
     ("h5py", "__getitem__"): "Write the file with chunks of what one read takes: a read decompresses whole chunks",
     ("copy", "deepcopy"): "Copy only what changes",
     **{("random", name): INDICES for name in ("sample", "choices", "choice", "shuffle")},
-    ("networkx", ANY): SPARSE,
+    ("networkx", "non_edges"): "Draw pairs with NumPy, and leave out the edges, without listing all pairs",
     **{("librosa", name): MEL for name in ("melspectrogram", "mfcc", "mel")},
 }
 
 
 def cheaper_form(function: str) -> str:
     """Return what to do instead of calling a function of a library, by its full name; "" is not known."""
-    package, name = package_and_name(function)
-    return FORMS.get((package, name)) or FORMS.get((package, ANY), "")
+    return FORMS.get(package_and_name(function), "")

@@ -111,6 +111,12 @@ def test_lines_of_a_step_that_runs_operation_by_operation_are_not_told() -> None
         eager(("t.py:20", {}))
 
 
+def test_a_run_without_steps_has_no_lines_of_a_loop() -> None:
+    run = made(python(3.0, "t.py:20")).recording()
+    with pytest.raises(Unavailable, match="no training step"):
+        LoopPlaces.measure(run, Chart([run, Trace(())]).fact(RunPhases), None, None)
+
+
 @told
 def the_steps_of_a_loop_within_a_graph_need_not_be_known() -> object:
     run = made(beside(("t.py:20", {"calls": "json.dumps"}))).recording()
