@@ -80,6 +80,15 @@ def test_what_is_no_other_call() -> None:
     assert frame.f_locals == {"values": (1,), "named": {}}
 
 
+def drawn(rows: int, random_state: int | None) -> FrameType:  # noqa: ARG001 - they are what is compared
+    return sure(inspect.currentframe())
+
+
+@pytest.mark.parametrize(("seed", "again"), [(7, True), (None, None)])
+def test_without_a_seed_the_same_arguments_give_other_numbers(seed: int | None, *, again: bool | None) -> None:
+    assert seen(drawn(9, seed), drawn(9, seed))[-1] is again
+
+
 class Reader:
     """An object that is made again and again."""
 

@@ -34,6 +34,7 @@ OWN = frozenset(("locals", "vars", "dir", "eval", "exec"))
 MOST_ITEMS = 64  # Of a dictionary that is compared, or arrays of a table
 MOST_COMPARED = 2_000  # Elements of all arguments of a call: 1 ms
 OURS_ALONE = 3  # References to a frame's dictionary: the frame's, our variable, and that of `getrefcount`
+SEEDS = frozenset(("random_state", "seed", "rng"))
 LOOKS = 32  # Elements of an array or a list that are compared, evenly spaced
 DEEPEST = 4
 LONGEST = 100_000  # Characters of a text that is compared: Python reads all of them once
@@ -86,7 +87,9 @@ class GivenAgain:
         try:
             given = {name: values[name] for name in names}
             rows = {*_rows(given)}
-            return self._repeats(call, given) if given and not same else None, rows == {1} if rows else None
+            draws = any(name in SEEDS and given[name] is None for name in given)  # other numbers each time
+            known = None if same or draws or not given else self._repeats(call, given)
+            return known, rows == {1} if rows else None
         except Exception:  # an argument is gone, or changes while it is read
             return None, None
         finally:
