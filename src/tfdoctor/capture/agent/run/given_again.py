@@ -88,8 +88,8 @@ class GivenAgain:
             given = {name: values[name] for name in names}
             rows = {*_rows(given)}
             draws = any(name in SEEDS and given[name] is None for name in given)  # other numbers each time
-            known = None if same or draws or not given else self._repeats(call, given)
-            return known, rows == {1} if rows else None
+            compared = given and not (same or draws)
+            return self._repeats(call, given) if compared else None, rows == {1} if rows else None
         except Exception:  # an argument is gone, or changes while it is read
             return None, None
         finally:
