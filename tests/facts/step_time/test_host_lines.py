@@ -195,6 +195,7 @@ def long_steps_of_the_run_take_as_long_as_a_compilation() -> object:
     rows = [marker(n, 10.0 * n, 10.0 * n + 10) for n in range(SIX)]
     compiles = ("XlaCompile", 12.0, 20.0)  # 8 ms
     long = tuple(LongStep(40 + n, 1.0 + n, took, 2.0) for n, took in enumerate((5.9, 6.0, 9.0)))
+    long += (LongStep(50, 9.0, 9.0, 2.0, first=True),)  # the first of a pass
     log = RunLog(RunProcess(), {}, {}, (), long_steps=long)
     found = chart(trace(host=[line("python", *rows, compiles)]), replace(recording(), run=log)).fact(CompileTime)
     return found.long, found.long_ms
