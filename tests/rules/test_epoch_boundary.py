@@ -22,7 +22,7 @@ def example(
     for one in lines:
         times[one.phase] += one.ms
     run = replace(divided_run(total_ms, times, *lines), spans=spans)
-    return check(run, RunCalls(calls, epochs, fits=fits), equal_steps(FIT, 5_000, 4.0, long))
+    return check(run, RunCalls(calls, epochs, fits=fits), equal_steps(FIT, 5_000, 4.0, long), None)
 
 
 def _validated(each_ms: float, batches: float) -> MadeCall:

@@ -113,7 +113,7 @@ SAMPLED = {
 
 
 def check(
-    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, options: DataOptions | None = None,
+    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, options: DataOptions | None,
     limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Find what takes long between the epochs, by line."""
