@@ -157,12 +157,11 @@ def _per_epoch(calls: RunCalls, kind: RunCall) -> list[MadeCall]:
 
 
 def _works(calls: RunCalls, steps: RunSteps | None, limits: Limits) -> Iterator[RunPlace]:
-    """Yield what works between the epochs: calls, the wait for the first batch, then sampled lines.
+    """Yield what works between the epochs by calls, and the wait for the first batch.
 
     Of validations those that take longer than all training steps, with the share of them that remains. Loops of
     predictions are slow-prediction's, frequent saves frequent-saving's. Of the wait counts the median of each
-    epoch's, since the first step of all also traces; of sampled lines not what their longest stretch has beyond
-    others, unless the account joins the stretches of several epochs.
+    epoch's, since the first step of all also traces.
     """
     for call in _per_epoch(calls, RunCall.EVALUATE) if steps and steps.total_ms else ():
         if not steps or not call.at or call.ms < limits.validation * steps.total_ms:
@@ -196,7 +195,8 @@ def _sampled(
 ) -> Iterator[RunPlace]:
     """Yield the lines that work between the epochs, and in evaluations of the script's own.
 
-    Of these, what the model and Python do item by item is slow-evaluation's.
+    Of these, what the model and Python do item by item is slow-evaluation's. What the longest stretch has beyond
+    others does not count, unless the account joins the stretches of several epochs.
     """
     fits = frozenset(call.at for call in calls.of(RunCall.FIT))
     timed = {call.at for call in calls.of(RunCall.EVALUATE)}

@@ -32,7 +32,7 @@ def check(
     )
     again = compiling.steps >= limits.steps and compiling.late >= limits.late
     if not again and (not compiling.apart or compiling.long < limits.long):
-        return Healthy(summary=f"{summary} and not again", evidence=evidence)
+        return Healthy(summary=f"{summary} and not again in the trace", evidence=evidence)
     parts = ((Stage.HOST, compiling.host_ms), (Stage.BETWEEN, compiling.between_ms))
     effects = tuple(Effect(stage, 0.0, StepWork.COMPILING, ms(time_ms)) for stage, time_ms in parts)
     if compiling.apart or not compiling.total_ms:  # only other steps compile, which have no model
@@ -40,7 +40,7 @@ def check(
     share = f", in {percent(compiling.share)} of the traced time" if compiling.share else ""
     of_run: tuple[RunEffect, ...] = ()
     if compiling.long >= limits.long and not effects:
-        share = f", and {compiling.long} steps of the run take that long, {duration(compiling.long_ms)} in all"
+        share = f", and {compiling.long} steps of the run take about as long, {duration(compiling.long_ms)} in all"
         effect = RunEffect(
             phase=Phase.STEPS, of=ms(compiling.long_ms), subject=StepWork.COMPILING, bound=Bound.AT_MOST,
             recurs=Recurrence.PER_CALL, times=compiling.long,
