@@ -33,6 +33,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "batch": "small-batch per-element-map serial-batch kernel-launch-bound column-slices fragmented-matmul"
         " optimizer-overhead small-replica-batch recurrent-loop unvectorized-operation",
         "batch, keep, parallel, cheaper form, bounded, compile": "slow-preparation",
+        "keep, less data, beside": "long-call",
         "parallel": "sequential-map serial-reads disabled-autotune thread-limit serial-transfer busy-workers",
         "parallel, keep, cheaper form, beside, hoist, less data": "python-input",
         "parallel, cheaper form": "input-bound starved-cpu",
@@ -67,7 +68,13 @@ def named(case: Case, report: Mapping[str, Any]) -> bool:
 def explained(case: Case, report: Mapping[str, Any]) -> bool:
     """Say whether a finding at a line of the fault advises a change of its class."""
     right = frozenset(case.classes)
-    return any(_at(case, one) for one in _findings(report) if right & CLASSES.get(one["rule"], frozenset()))
+    return any(_at(case, one) for one in _findings(report) if right & _advised(one))
+
+
+def _advised(finding: Mapping[str, Any]) -> frozenset[str]:
+    """Return the classes of what a finding advises: long-call has code where it knows no cheaper form."""
+    formed = finding["rule"] == "long-call" and not finding["remedies"][0]["code"]
+    return frozenset({"cheaper form"}) if formed else CLASSES.get(finding["rule"], frozenset())
 
 
 def _findings(report: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

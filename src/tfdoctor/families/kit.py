@@ -66,7 +66,7 @@ from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, s
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.families.calls import ON_BATCH_MS, USUAL_ROWS, CallLimits, CallRule, rows_per_batch, small_calls
-from tfdoctor.families.forms import cheaper_form
+from tfdoctor.families.forms import SAME, cheaper_form
 from tfdoctor.families.input_stages import *
 from tfdoctor.families.places import *
 from tfdoctor.families.preconditions import (

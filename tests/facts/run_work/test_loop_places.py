@@ -73,6 +73,24 @@ def what_may_change_an_argument_in_a_few_steps_is_told() -> object:
     return found(beside(("t.py:18", {"long": True}), ("t.py:19", {})), makers=makers)
 
 
+def calls_function(every: int) -> Act:
+    """Train 600 steps of 10 ms, and call another compiled function after so many steps."""
+
+    def act(run: Run) -> None:
+        for number in range(600):
+            run.steps(1, 10.0, LOOP)
+            if number % every == 0:
+                with run.call(RunCall.FUNCTION, "t.py:20", "full_loss"):
+                    run.python(0.05, "t.py:20", looped=True, long=every > 1, runs="quick_execute")
+
+    return act
+
+
+@told
+def a_compiled_function_in_few_steps_evaluates_and_one_in_each_step_may_train() -> object:
+    return found(calls_function(20)), found(calls_function(1))
+
+
 @told
 def in_a_short_run_the_traced_steps_say_which_lines_take_the_time() -> object:
     own = TimedLine(Location("t.py", 20), 30, 4.0, calls={"numpy.histogram": 30})

@@ -31,7 +31,7 @@ NEARLY = 0.8  # Share of the work of such layers that one line leads to
 MOST = 0.5  # Share of a place's time from which findings explain it, or the hardware's rates do
 
 # Phases that are no work of the script's, or whose lines only begin or end it.
-NO_PLACES = {Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.END, Phase.UNNAMED}
+NO_PLACES = {Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.UNNAMED}
 # Phases that a longer run has more of.
 RECURRING = {Phase.STEPS, Phase.BOUNDARIES, Phase.EVALUATION, Phase.PREDICTION, Phase.SAVING}
 
@@ -150,11 +150,14 @@ def _outer(groups: Sequence[LineGroup], trains: Lines, least_ms: float) -> Itera
 def _explained(results: Iterable[Result]) -> Mapping[tuple[Location, bool], float]:
     """Return what findings save at each line that they name, in ms: all of it for a warning, or where unknown.
 
-    Each line has it twice: of phases that recur, and of the others, of which a note about steps knows nothing.
+    What a rule itself makes a note of explains nothing, as it knows no sure change. Each line has it twice: of
+    phases that recur, and of the others, of which a note about steps knows nothing.
     """
     explained: dict[tuple[Location, bool], float] = defaultdict(float)
     for result in results:
         finding, note = result.finding, result.severity is Severity.NOTE
+        if finding and finding.severity is Severity.NOTE:
+            continue
         saved = (result.run.ms if result.run else 0.0) if note and (result.run or result.saving) else inf
         for line in dict.fromkeys(finding.lines if finding else ()):
             explained[line, True] += saved

@@ -25,8 +25,8 @@ class LoopLines(Record, dict=True):
 
     @cached_property
     def ms(self) -> float:
-        """Their time in the steps of the run, without waits for operations of TensorFlow."""
-        return sum(line.own_ms for line in self.group.lines)
+        """Their time in the steps of the run, without waits for operations of TensorFlow that others started."""
+        return sum(line.ms if line.exact else line.own_ms for line in self.group.lines)
 
     @property
     def rare(self) -> bool:
@@ -62,8 +62,12 @@ class LoopPlaces(Record):
         trains = {None, *map(place, lines_that_train(recording))}
         other = trains | {line.at for line in every if line.work is RunWork.INPUT}
         costly = {line for line, _ in costly_lines(every)}
-        own = (line for line in every if line.at not in other and not line.exact and line not in costly)
-        lines = [line for line in own if line.work is RunWork.OTHER]
+        own = (line for line in every if line.at not in other and line not in costly)
+        # A compiled function in each step may be a part of the training; in few of them it evaluates.
+        lines = [
+            line for line in own
+            if line.work is RunWork.OTHER and (not line.exact or line.long_ms >= SELDOM * line.ms)
+        ]  # fmt: skip
         if steps and steps.source == StepSource.EAGER_GRADIENT:
             if not any(line.in_step or line.callback for line in lines):
                 raise Unavailable("the step itself runs operation by operation, so the loop has no separate work")

@@ -67,7 +67,8 @@ def _place(one: LoopLines, most_ms: float, run: RunSteps | None) -> RunPlace:
     """
     first, times = one.group.lines[0], run.count if run else 0
     often = ", mostly in a few long steps" if one.rare else ", {each} in each step" if run else ""
-    says = f"Python in the loop works beside the call that trains at {{at}}{{within}}: {PART}{often}"
+    what = "A compiled function" if first.exact else "Python in the loop"
+    says = f"{what} works beside the call that trains at {{at}}{{within}}: {PART}{often}"
     action, code, left, bound = IF_NOT_NEEDED, "loop", 0.0, Bound.AT_MOST
     if one.callback:
         says, code = f"{{name}} works between the calls that train at {{at}}: {PART}{often}", "callback"

@@ -132,7 +132,8 @@ class Stacks:
         rests = clock.rests()
         if seen.waits and rests:
             working, given_there = self._seen(self.cpu.working(clock.thread, now))
-            seen, given = (working, given_there) if working else (seen, given)
+            if working is not None and working.told["at"] is not None:  # else the line that waits tells more
+                seen, given = working, given_there
         self.interval.sampled(imports=seen.told["work"] == IMPORTING, late_s=late_s)
         children = self.cpu.awaits_children(ns, now) and rests
         key = clock.current.number, (clock.in_long_step(now), children)
