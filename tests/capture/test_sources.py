@@ -251,6 +251,11 @@ for i in range(9):
         5,
         {2, 3, 4, 5},
     ),
+    (
+        "for i in range(9):\n    rows = zeros(4)\n    for t in ts:\n        rows[t], n = t, 1\n    step(rows)\n",
+        5,
+        {2, 3, 4, 5},
+    ),
     ("for i in range(9):\n    rows = play(i)\n    for _ in range(4):\n        step(rows)\n", 4, {1, 2, 4}),
     ("for i in range(9):\n    full = memory.add(play())\n    step(memory.sample())\n    print(full)\n", 3, {2, 3}),
 )

@@ -1,9 +1,8 @@
-"""hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it; and cheaper forms."""
+"""hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it."""
 
 from tests.rules.kit import *
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.rules.operations import hot_operation
-from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 
 AT = script(14)
 LOSS = "SparseSoftmaxCrossEntropyWithLogits"
@@ -28,13 +27,13 @@ def example(  # noqa: PLR0913 - one argument for each fact of the rule
     *groups: OperationGroup, step: Breakdown | None = None, left: Mapping[str, float] | None = None,
     subjects: frozenset[str] = frozenset(), lines: HostLines | None = None, unnamed: str = "",
     loops: LoopWork | None = None, model: StepModel | None = None,
-    forms: CheaperForms | None = None, optimizer: OptimizerWork | None = None,
+    optimizer: OptimizerWork | None = None,
 ) -> Verdict:  # fmt: skip
     """Repeating a tensor takes 20 of 40 ms, where reading and writing it takes 0.4 ms."""
     unexplained = Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects)
     found = OperationGroups(groups or (() if unnamed else (one_group(),)), unnamed)
     facts = (unexplained, step or Breakdown.of(device=38.0, host=2.0), found)
-    return hot_operation.check(*facts, lines, loops, model, forms, optimizer)
+    return hot_operation.check(*facts, lines, loops, model, optimizer)
 
 
 def group(kind: str = "Unique", time_ms: float = 10.0, least: float | None = 0.1, *rest: float, **more: Any) -> Any:
@@ -48,10 +47,6 @@ def check(
     parts: dict[str, float] = {part: ms for part, ms in ((Stage.DEVICE, left), (Stage.HOST, host)) if ms}
     lines = HostLines({Stage.HOST: (TimedLine(AT, 9, dispatching, work=LineWork.DISPATCHING),)})
     return example(*groups, step=Breakdown.of(device=30.0, host=10.0), left=parts, lines=lines, **more)
-
-
-def form(kind: FormKind, *names: str, left: float = 0.0) -> CheaperForms:
-    return CheaperForms((CheaperForm(kind, AT, frozenset(names), "of 96 values one is used", left),))
 
 
 def loop_of_short(each_ms: float) -> list[OperationGroup]:
@@ -94,8 +89,6 @@ healthy = described(
     one_group(least=18.0),
 )
 SHORT = group("Mul", 5.0, None, 900.0)
-SORTS: dict[str, Any] = {"forms": form(FormKind.FEW_OF_A_SORT, "TopKV2")}
-MANY_CLASSES: dict[str, Any] = {"forms": form(FormKind.LARGE_SOFTMAX, LOSS)}
 
 
 @golden_cases
@@ -149,116 +142,3 @@ def test_short_operations(told: Cases) -> None:
     told["a bidirectional layer, two loops of a line, of whose 800 operations a finding names 400"] = check(
         *ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects
     )
-    told["few of a sort: a tenth of the step"] = [check(group("TopKV2", ms, None), **SORTS) for ms in (4.0, 3.99)]
-    told["a language model, whose loss takes half of the step, or less: sampling trains another objective"] = [
-        check(group(LOSS, ms, None), **MANY_CLASSES) for ms in (20.0, 19.9)
-    ]
-    names = ("Svd0", "Svd1", "Svd2", "Svd3")
-    svd, rest = group_of(names, "Svd", 2.0), group("Unique", 9.0, None)
-    told["as severe as its saving"] = check(svd, rest, forms=form(FormKind.LARGEST_SINGULAR_VALUE, *names))
-    told[...] = check(svd, rest, forms=form(FormKind.CONVOLUTION_AFTER_RESIZE, *names, left=0.5))
-
-
-# Cheaper forms: what of the graph shows that one applies, and the graphs beside them that need the operation
-
-
-def tensor(*shape: int, kind: str = "float32") -> list[Any]:
-    return [kind, list(shape)]
-
-
-def op(name: str, kind: str, sources: list[int], given: list[Any], *made: Any, **more: Any) -> Op:
-    return graph_operation(name, kind, given, list(made), **{"from": sources}, **more)
-
-
-def forms(*rows: Op) -> tuple[CheaperForm, ...]:
-    """Measure a graph whose operations but the placeholders each take 1 ms."""
-    program = program_of(*rows)
-    ran = Operations(all_ran(program, 1.0, "Placeholder", "Const"))
-    return Chart([program, ran]).fact(CheaperForms).forms
-
-
-def fed(name: str, *shape: int) -> Op:
-    return op(name, "Placeholder", [], [], tensor(*shape))
-
-
-def pairs(nodes: int, *, repeated: int = 2) -> tuple[Op, ...]:
-    """Multiply the concatenated rows of both ends of 200 edges, of which so many are taken from the nodes."""
-    row, both = tensor(200, 32), tensor(200, 64)
-    taken = [op(f"end{n}", "GatherV2", [0, 1], [tensor(nodes, 32), tensor(200)], row) for n in range(repeated)]
-    return (
-        fed("nodes", nodes, 32),
-        fed("index", 200),
-        *(*taken, *(fed(f"end{n}", 200, 32) for n in range(repeated, 2))),
-        op("axis", "Const", [], [], tensor()),
-        op("concat", "ConcatV2", [2, 3, 4], [row, row, tensor()], both),
-        fed("w", 64, 16),
-        op("MatMul", "MatMul", [5, 6], [both, tensor(64, 16)], tensor(200, 16)),
-    )
-
-
-def resized(channels: int, kernel: int = 1, scale: int = 4, *, ways: int = 1) -> tuple[Op, ...]:
-    """Convolve an image of 32 channels that was enlarged."""
-    small, large = tensor(4, 24, 24, 32), tensor(4, 24 * scale, 24 * scale, 32)
-    weights, out = tensor(kernel, kernel, 32, channels), tensor(4, 24 * scale, 24 * scale, channels)
-    return (
-        fed("x", 4, 24, 24, 32),
-        op("resize", "ResizeBilinear", [0], [small], large),
-        fed("k", *weights[1]),
-        *(op(f"conv{n}", "Conv2D", [1, 2], [large, weights], out) for n in range(ways)),
-    )
-
-
-def diagonal(kind: str) -> tuple[Op, ...]:
-    made, product = op("diag", kind, [0], [VALUES], SQUARE), op("m", "MatMul", [1, 2], [SQUARE, SQUARE], SQUARE)
-    return fed("d", 64), made, fed("x", 64, 64), product
-
-
-def loss_of(classes: int) -> tuple[Op, ...]:
-    logits = tensor(128, classes)
-    return fed("x", 128, classes), op("l", LOSS.removeprefix("Sparse"), [0, 0], [logits, logits], tensor(128))
-
-
-MATRIX, VALUES, EMPTY, SQUARE = tensor(96, 64), tensor(64), tensor(0), tensor(64, 64)
-SVD = (fed("w", 96, 64), op("norm/Svd", "Svd", [0], [MATRIX], VALUES, EMPTY, EMPTY))
-ROWS, TILED, IMAGE = tensor(8, 256), tensor(4, 144), tensor(4, 8, 8, 64)
-SORT = (fed("x", 8, 256), op("TopKV2", "TopKV2", [0], [ROWS], ROWS, tensor(8, 256, kind="int32")))
-FEW = op("few", "StridedSlice", [1], [ROWS], tensor(8, 12))
-TILE = (fed("x", 4, 48), op("Tile", "Tile", [0], [tensor(4, 48)], TILED))
-
-
-@golden_cases
-def test_measured_forms(told: Cases) -> None:
-    def svd(*used: Any, **more: Any) -> tuple[CheaperForm, ...]:
-        return forms(*SVD, op("used", *used, **more))
-
-    def sort(kind: str, *shape: int, beside: tuple[Op, ...] = ()) -> tuple[CheaperForm, ...]:
-        return forms(*SORT, *beside, op("used", kind, [1], [ROWS], tensor(*shape)))
-
-    told["one singular value is used"] = [svd(kind, [1], [VALUES], tensor()) for kind in ("StridedSlice", "Max")]
-    told["the nuclear norm, ten singular values, and vectors are used"] = svd("Sum", [1], [VALUES], tensor())
-    told[...] = svd("StridedSlice", [1], [VALUES], tensor(10))
-    told[...] = svd("MatMul", [1], [MATRIX], tensor(96, 96), ports=[1])
-    told["a quarter of a sort is used"] = sort("StridedSlice", 8, 64)
-    told["more of a sort is used"] = sort("StridedSlice", 8, 65)
-    told["a slice and all of a sort are used"] = [sort(kind, 8, beside=(FEW,)) for kind in ("Sum", "GatherV2")]
-    told["the nodes of pairs are half as many, or fewer"] = forms(*pairs(100)), forms(*pairs(50))
-    told["the nodes of pairs are more"] = forms(*pairs(101))
-    told["the difference to a neighbour, which no node has"] = forms(*pairs(50, repeated=1))
-    told["a convolution of an enlarged image, of half as many channels"] = forms(*resized(4)), forms(*resized(16))
-    told["more channels, which are then dearer to enlarge"] = forms(*resized(17))
-    told["a convolution sees neighbours"] = forms(*resized(4, kernel=3))
-    told["an image of the same size"] = forms(*resized(4, scale=1))
-    told["the enlarged image is needed for another convolution"] = forms(*resized(4, ways=2))
-    told["a product with a diagonal"] = forms(*diagonal("MatrixDiagV3")), forms(*diagonal("Diag"))
-    told["a product with a band, and a part of a diagonal"] = forms(*diagonal("MatrixBandPart"))
-    told[...] = forms(*diagonal("MatrixDiagPart"))
-    told["a quarter of the copies is used"] = forms(*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 36)))
-    told["more of the copies is used"] = forms(*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 37)))
-    told["10,000 classes"] = forms(*loss_of(10_000))
-    told["fewer classes"] = forms(*loss_of(9_999))
-    told["response normalization"] = forms(fed("x", 4, 8, 8, 64), op("LRN", "LRN", [0], [IMAGE], IMAGE))
-    largest = op("norm/largest", "StridedSlice", [1], [VALUES], tensor())
-    back = op("gradient_tape/norm/Svd", "Svd", [0], [MATRIX], VALUES, MATRIX, MATRIX)
-    told["the gradient of a decomposition belongs to it"] = forms(*SVD, largest, back)
-    negated, few = op("Neg", "Neg", [1], [ROWS], ROWS), op("few", "Slice", [2], [ROWS], tensor(8, 12))
-    told["few values of a sort in the other direction"] = forms(*SORT, negated, few)

@@ -137,7 +137,8 @@ class LargePlace(Record, kw_only=True):
 
     ``ms`` is its time in the run and ``share`` that of the run, where ``of_run``; else both are of the shown step.
     ``recurring`` is the share of what recurs in a longer run, where it is the larger one. ``times`` is how often a
-    step calls the same layers from there. ``inner``, ``attained`` and ``of_fastest`` are as in ProfileRow.
+    step calls the same layers from there. ``form`` is what mostly does the same in less time. ``inner``,
+    ``attained`` and ``of_fastest`` are as in ProfileRow.
     """
 
     at: Location
@@ -149,6 +150,7 @@ class LargePlace(Record, kw_only=True):
     recurring: Sometimes[Share | None] = None
     of_run: Sometimes[bool] = False
     times: Sometimes[Count] = 0
+    form: Sometimes[str] = ""
     inner: Sometimes[Location | None] = None
     attained: Number | None = None
     of_fastest: Sometimes[Number | None] = None

@@ -11,8 +11,7 @@ SAME, OFTEN = "same", "often"  # The forms that apply whatever the call is for, 
 
 @cache
 def _forms() -> dict[str, dict[str, dict[str, str]]]:
-    with Path(__file__).with_suffix(".toml").open("rb") as file:
-        return tomllib.load(file)
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def cheaper_form(function: str, *kinds: str) -> str:

@@ -145,6 +145,11 @@ LARGE_CAPTION = (
 )
 
 
+def large_form(place: LargePlace) -> str:
+    """Return what mostly takes less time than a large place does; "" is not known."""
+    return f"Where it applies: {place.form}" if place.form else ""
+
+
 def large_cells(place: LargePlace) -> tuple[str, str, str]:
     """Return the line of a large place, its time, and what takes that."""
     time = f"{duration(place.ms)} of the run" if place.of_run else f"{milliseconds(place.ms)} of a step"

@@ -67,6 +67,13 @@ def what_makes_the_arguments_is_left_out_and_the_rest_is_aside() -> object:
 
 
 @told
+def what_the_line_that_calls_the_step_calls_makes_its_arguments() -> object:
+    """As `agent.learn(memory.sample(64))`, where no loop was read."""
+    step = {"step": place("agent.py:50"), "step_call": place("t.py:18")}
+    return found(beside(("agent.py:52", step), ("memory.py:4", {"caller": "t.py:18"}), ("log.py:4", {})))
+
+
+@told
 def what_may_change_an_argument_in_a_few_steps_is_told() -> object:
     """As a method that saves a buffer: `memory.save(path)`."""
     makers = (LoopMakers((f"{FOLDER}/t.py", 12), ((18, 19),)),)

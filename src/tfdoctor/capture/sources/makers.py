@@ -16,8 +16,8 @@ def makers(source: SyntaxTree, line: int) -> tuple[Span, ...] | None:
     """Return the lines of the outermost loop's statements that the arguments of the call at a line come from.
 
     None where no loop holds the call. Statements count that assign what the call, or another such
-    statement, reads; that call a method of such an object, as `buffer.add(x)`; or that may change one which
-    outlives a round of the loop.
+    statement, reads; that call a method of such an object, as `buffer.add(x)`, or assign to a part of it; or
+    that may change one which outlives a round of the loop.
     """
     loop: ast.AST = [*source.loops_at(line), source.tree][0]
     simple = [node for node in ast.walk(loop) if isinstance(node, SIMPLE | ast.For)]
@@ -70,7 +70,8 @@ def _origins(
         wanted = wanted.union(*(_readings(functions[name]) for name in wanted if name in functions))
         more = []
         for one in (one for one in simple if one not in chosen):
-            changed = (_changed(one) & outliving) | (_called_on(one) & kept)
+            fills = set[str]() if isinstance(one, ast.For) else _fills(one)
+            changed = (_changed(one) & outliving) | (fills & kept)
             more += [one] if (_names(_head(one), ast.Store) | changed) & wanted else []
         chosen += more
         wanted = wanted.union(*(_names(_head(one), ast.Load) for one in more))
@@ -101,16 +102,12 @@ def _kept(source: SyntaxTree, loop: ast.AST, call: ast.stmt) -> set[str]:
     return _names(loop, ast.Load) - modules - on
 
 
-def _called_on(statement: ast.stmt) -> set[str]:
-    """Return the object whose method a statement calls."""
-    match statement:
-        case (
-            ast.Expr(value=ast.Call(func=ast.Attribute() as function))
-            | ast.Assign(value=ast.Call(func=ast.Attribute() as function))
-        ):
-            return {root_name(function)}
-        case _:
-            return set()
+def _fills(statement: ast.stmt) -> set[str]:
+    """Return the objects whose method a statement calls, or parts of which it assigns: `batch[row], n = x, 1`."""
+    value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+    called = [value.func] if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else []
+    parts = (node for node in ast.walk(statement) if isinstance(node, ast.Subscript))
+    return set(map(root_name, (*called, *(part for part in parts if isinstance(part.ctx, ast.Store)))))
 
 
 def _changed(statement: ast.stmt) -> set[str]:

@@ -17,6 +17,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroups
+from tfdoctor.families.forms import cheaper_form
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import common
@@ -115,7 +116,7 @@ def _shared(place: LargePlace, run: RunPhases | None, total_ms: float) -> LargeP
     share, recurring = place.ms / total_ms, None
     if run and place.phase in RECURRING and 0 < run.recurring_ms < total_ms:
         recurring = min(1.0, place.ms / run.recurring_ms)
-    return replace(place, share=share, recurring=recurring, of_run=bool(run))
+    return replace(place, share=share, recurring=recurring, of_run=bool(run), form=cheaper_form(place.what))
 
 
 def _mean(rows: Sequence[ProfileRow], of: Callable[[ProfileRow], float | None]) -> float | None:

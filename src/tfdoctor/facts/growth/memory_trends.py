@@ -6,7 +6,7 @@ from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_course import whole_run
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import ONLY_ADDED, Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
 from tfdoctor.facts.run.program import Places
 from tfdoctor.terms.humanize import location, quantity
 from tfdoctor.terms.kinds import KeptValue
@@ -139,7 +139,8 @@ def makes_operations(counts: tuple[Trend, ...], phases: RunPhases) -> Location |
     """Return the line that makes operations again and again while the default graph grows; None if not sure."""
     if not counts or counts[0].what is not Grows.GRAPH:
         return None
-    return next((line.at for line in phases.at(Phase.BUILDING) if line.sure and line.repeats and line.at), None)
+    made = summed((line.at, line.samples) for line in phases.at(Phase.BUILDING) if line.repeats and line.at)
+    return next((at for at, samples in made.items() if samples >= ENOUGH), None)
 
 
 def clause(trend: Trend, steps: int = 0) -> str:

@@ -80,8 +80,14 @@ class LoopPlaces(Record):
         groups += [(group, "") for lines in own_loop.values() for group in line_groups(lines)]
         makers = recording.run.makers if recording.run else ()
         spans = [(at.path, first, last) for one in makers if (at := place(one.at)) for first, last in one.lines]
-        # The samples of the traced steps do not have all lines that lead to one.
-        making = {line.at for line in phases.at(Phase.STEPS) if _makes([line], spans)}
+        stacks = recording.run.stacks.values() if recording.run else ()
+        steps_at = {place(one.step_call) for one in stacks} - {None}
+        # The samples of the traced steps do not have all lines that lead to one. What the line that calls the step
+        # calls makes its arguments, too: `learn(memory.sample())`.
+        making = {
+            line.at for line in (*phases.at(Phase.STEPS), *every)
+            if _makes([line], spans) or (line.caller in steps_at and not line.in_step)
+        }  # fmt: skip
         found = []
         for group, name in groups:
             makes = not name and (_makes(group.lines, spans) or any(line.at in making for line in group.lines))

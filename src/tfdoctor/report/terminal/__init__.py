@@ -149,7 +149,8 @@ def _changes(shown: Page) -> Iterator[RenderableType]:
         fixes = ((f"{rank}.", _fix(entry, shown)) for rank, entry in enumerate(shown.fixes[:FIXES], start=1))
         yield _titled("What to change", _grid(fixes, gap=1), *more(len(shown.fixes) - FIXES, "in the report"))
     if large := shown.diagnosis.large:
-        yield _titled(sections.LARGE, *(Text(" · ".join(sections.large_cells(place))) for place in large))
+        told = (words.joined(*sections.large_cells(one), sections.large_form(one), by=" · ") for one in large)
+        yield _titled(sections.LARGE, *map(Text, told))
 
 
 def _budgets(budgets: Sequence[BudgetCheck]) -> RenderableType:

@@ -12,6 +12,7 @@ PRECONDITIONS = (whole_run,)
 READ_MS = 5000.0
 MOST_STEPS = 100  # Steps from one write to the next at most: 99 % of its time is saved then
 MANY = 8.0  # Calls per step from which on one call for all examples spares most of their time (seven eighths of it)
+APART_MS = 10.0  # Longest such call apart from the steps: it may loop over tokens, and starts operations for each
 SEVERAL_FITS = 5  # Calls of fit from which on they are a loop: scripts train in several phases, or warm up
 SHORT_FIT = 2  # Steps of a fit up to which its own cost is in every step
 LEAST = 1e-3  # Share of the run below which a line is none of these: it may be seen once
@@ -112,11 +113,13 @@ def _singles(phases: RunPhases, run: RunSteps, calls: RunCalls) -> Iterator[RunP
     """Yield the lines that call a tf.function for one example after another, many times in each step."""
     for call in calls.of(RunCall.FUNCTION):
         lines = [line for line in phases.lines if line.single and line.at == call.at]
-        each = call.count / run.count
-        if lines and each >= MANY and call.each_ms <= ON_BATCH_MS:
+        each, apart = call.count / run.count, bool(lines) and lines[0].phase is not Phase.STEPS
+        many = call.count >= LEAST_CALLS if apart else each >= MANY
+        if lines and many and call.each_ms <= (APART_MS if apart else ON_BATCH_MS):
+            times = "{times} times" if apart else f"{number(round(each))} times per step"
             yield RunPlace(
                 at=call.at, phase=lines[0].phase, ms=call.ms, left=1.0 / USUAL_ROWS, name=call.name,
-                says=f"{{name}} is called {number(round(each))} times per step at {{at}}, for one example: {PART}",
+                says=f"{{name}} is called {times} at {{at}}, for one example: {PART}",
                 remedies=(SINGLE,), recurs=Recurrence.PER_CALL, times=call.count, bound=Bound.AT_MOST,
                 group=LineGroup(tuple(lines)),
             )  # fmt: skip

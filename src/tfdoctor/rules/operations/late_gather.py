@@ -88,7 +88,8 @@ def _selected(selection: Operation, dataflow: Dataflow) -> tuple[float, list[Ope
         one = dataflow.program.by_name.get(ahead.pop(0))
         if one is None or one.name in names or not _by_rows(one, of[:-1], dataflow):
             continue
-        if all(user.name in names for user in dataflow.forward(one)):
+        users = dataflow.forward(one)
+        if all(user.name in names and not (_multiplies(user) and one.name in user.sources[1:]) for user in users):
             names.add(one.name)
             inside.append(one)
             ahead += one.sources[:1] if _multiplies(one) else one.sources

@@ -2,15 +2,13 @@ from tfdoctor.facts.savings.operation_groups import OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.families.kit import *
 from tfdoctor.rules.operations.hot_operation import hot_work
-from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForms, FormKind
 from tfdoctor.rules.operations.hot_operation.hot_work import Departure, Groups, HotWork
 
-__doc__, CODE = page(__file__)
+__doc__, _ = page(__file__)
 
 GENERAL = True  # Speaks only of time that no specific rule explains
 SHOWN_ROWS = 8  # Groups in the table: those that take most of the time
 PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")  # The types of tf.py_function and tf.numpy_function
-DOMINATES = 0.5  # Share of the step from which a softmax is reported: sampling it trains another objective
 
 
 class Limits(RuleLimits):
@@ -47,8 +45,7 @@ class Stated(Record):
 
 def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that divide it
     unexplained: Unexplained, breakdown: Breakdown, operations: OperationGroups, lines: HostLines | None,
-    loops: LoopWork | None, model: StepModel | None, forms: CheaperForms | None, optimizer: OptimizerWork | None,
-    limits: Limits = Limits(),
+    loops: LoopWork | None, model: StepModel | None, optimizer: OptimizerWork | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Name the operations that were measured to need less, where no other finding does."""
     on_device = Stage.DEVICE in unexplained.parts_ms
@@ -64,7 +61,6 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
 
     ways: list[Callable[[Groups], Iterable[HotWork]]] = [
         hot_work.metrics,
-        lambda left: hot_work.cheaper(left, forms.forms if forms else ()),
         lambda left: (HotWork(Departure.PYTHON, one.at, (one,)) for one in left if PYTHON.fullmatch(one.type)),
         lambda left: (HotWork(Departure.FAR, one.at, (one,)) for one in left if is_far(one)),
         lambda left: hot_work.short(left, limits.short_ms, limits.many, dispatch, updates, on_device=on_device),
@@ -87,8 +83,6 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
 
 def _least(hot: HotWork, step_ms: float, limits: Limits, least_ms: float = 0.0) -> float:
     """Return the shortest time from which such work is named."""
-    if hot.form is not None and hot.form.kind is FormKind.LARGE_SOFTMAX:
-        return DOMINATES * step_ms
     return max(least_ms, step_ms * _share(hot, limits))
 
 
@@ -165,9 +159,6 @@ def _said(hot: HotWork, stated: Stated) -> tuple[str, Remedy]:
     """Return where it is, how long it takes of a step and what shows that less is possible, and what to change."""
     where, group, kind = _at(hot.at), hot.groups[0], hot.groups[0].type
     time = f"{milliseconds(stated.ms_of(hot))} of {stated.each_step}"
-    if hot.form is not None:
-        code = CODE.get(hot.form.kind.name.lower().replace("_", "-"), "")
-        return f"{kind}{where} takes {time}; {hot.form.because}", Remedy(hot.form.kind.value, code, hot.at)
     compiled = all(row.operation and row.operation.compiled for row in group.rows)
     fused = "" if compiled else ", or let XLA fuse {} (jit_compile=True)"
     metrics = ", ".join(dict.fromkeys(name for one in hot.groups for name in one.metrics))

@@ -3,14 +3,12 @@
 from collections.abc import Collection
 
 from tfdoctor.families.kit import *
-from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm
 
 
 class Departure(Enum):
     """What was measured that shows that less time is possible."""
 
     METRICS = auto()  # no gradient uses the results
-    CHEAPER = auto()  # the same can be computed in a cheaper form
     PYTHON = auto()  # it runs Python
     FAR = auto()  # its bytes and FLOPs need much less time at the rates of the hardware
     SHORT = auto()  # many operations of a few microseconds on a line of the user's
@@ -24,7 +22,6 @@ class HotWork(Record):
     groups: tuple[OperationGroup, ...]
     on_device: bool = True  # its time counts, and not that of dispatching alone
     host_ms: float = 0.0  # to dispatch short ones, where nothing else explains it
-    form: CheaperForm | None = None
 
     @property
     def device_ms(self) -> float:
@@ -49,8 +46,6 @@ class HotWork(Record):
     @property
     def ceiling_ms(self) -> float:
         """The time above the least, as far as that is known."""
-        if self.form is not None:
-            return self.device_ms * (1.0 - self.form.left)
         if self.departure is not Departure.FAR:
             return self.ms
         return sum(group.ms * (1.0 - (group.attained or 0.0)) for group in self.groups)
@@ -93,19 +88,6 @@ def metrics(groups: Groups) -> Iterator[HotWork]:
     if used:
         at = max(used, key=lambda group: group.ms).at
         yield HotWork(Departure.METRICS, at, used)
-
-
-def cheaper(groups: Groups, forms: Iterable[CheaperForm]) -> Iterator[HotWork]:
-    """Yield the operations that have a cheaper form."""
-    for form in forms:
-        if own := _of_names(groups, form.names):
-            yield HotWork(Departure.CHEAPER, form.at, own, form=form)
-
-
-def _of_names(groups: Groups, names: Collection[str]) -> tuple[OperationGroup, ...]:
-    """Return the operations of these names in the program, the longest first: fusing renames what runs."""
-    left = _parts(groups, lambda row: row.built in names)
-    return tuple(sorted(left, key=lambda group: -group.ms))
 
 
 def short(

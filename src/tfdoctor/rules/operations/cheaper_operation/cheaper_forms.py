@@ -13,6 +13,9 @@ CHOOSES = SLICES | {"Max", "GatherV2"}  # Operations that take one of several va
 # Operations whose result has the rows of their first operand several times.
 REPEATS = frozenset(("Tile", "BroadcastTo", "GatherV2", "Gather", "GatherNd"))
 
+# The scope of a Jacobian's loop over results, and what shapes the Jacobian before its diagonal is taken.
+PFOR, SHAPED = "/pfor/", SLICES | {"Reshape", "Squeeze", "Transpose"}
+
 
 class FormKind(StrEnum):
     """What to do instead; the page has code for it under the name of the kind."""
@@ -26,6 +29,8 @@ class FormKind(StrEnum):
     PRODUCT_WITH_DIAGONAL = (
         "Multiply by the diagonal elementwise: rows for a factor on the left, columns for one on the right"
     )
+    ORDER_OF_PRODUCTS = "Multiply the small matrices first, a @ (b @ c) in place of (a @ b) @ c or the reverse"
+    DIAGONAL_OF_JACOBIAN = "Take the gradient of the sum: it is the diagonal where a result needs its own row alone"
     REPEATED_FOR_A_SLICE = "Take the slices of the tensor itself and concatenate them, without repeating all of it"
     LARGE_SOFTMAX = (
         "Train with sampled classes (tf.nn.sampled_softmax_loss), and compute the whole softmax in evaluation"
@@ -33,6 +38,11 @@ class FormKind(StrEnum):
     RESPONSE_NORMALIZATION = (
         "Leave out the local response normalization, or normalize batches: this trains another model"
     )
+
+    @property
+    def page_name(self) -> str:
+        """The name of its code in the page."""
+        return self.name.lower().replace("_", "-")
 
 
 class CheaperForm(Record):
@@ -154,6 +164,37 @@ def _diagonal(made: Operation, dataflow: Dataflow) -> Found:
     return None
 
 
+def _order(made: Operation, dataflow: Dataflow) -> Found:
+    """Recognize the product of a product that nothing else uses, where the other order needs less arithmetic."""
+    for at in (0, 1):
+        inner, whole = dataflow.source(made, at), _shape(made.outputs, dataflow)
+        if inner is None or inner.type != made.type or len(list(_uses(inner, dataflow))) != 1:
+            continue
+        first, between = _shape(inner.inputs, dataflow), _shape(inner.outputs, dataflow)
+        if min(map(len, (whole, first, between))) < 2:  # noqa: PLR2004 - matrices, of known sizes
+            continue
+        (rows, columns), (m, n), k = whole[-2:], between[-2:], first[-2 if inner.attrs.transpose_a else -1]
+        now = m * k * n + m * n * (columns if at == 0 else rows)
+        other = k * n * columns + m * k * columns if at == 0 else rows * m * k + rows * k * n
+        if other <= LEFT * now:
+            because = f"in the other order the products need {other / now:.0%} of the arithmetic"
+            return _with_gradients(dataflow, made, inner), because, other / now
+    return None
+
+
+def _of_jacobian(made: Operation, dataflow: Dataflow) -> Found:
+    """Recognize the diagonal of a Jacobian, which TensorFlow's pfor makes of a backward pass for each result."""
+    source, size = _source(made, 0, dataflow), _shape(made.outputs, dataflow)[-1:] or (0,)
+    for _ in range(LONGEST):
+        if source is None or source.type not in SHAPED:
+            break
+        source = dataflow.source(source, 0)
+    if source is None or PFOR not in source.name or not size[0]:
+        return None
+    loops = [one.name for one in dataflow.operations if PFOR in one.name]  # and the gradients of that
+    return loops, f"of the {size[0]:,} values in each row of the Jacobian one is used", 1.0 / size[0]
+
+
 def _for_slice(made: Operation, dataflow: Dataflow) -> Found:
     """Recognize a repeated tensor of which only slices are used, and those hold few of its values."""
     size, uses = _size(made.outputs, dataflow), [use for use, _ in _uses(made, dataflow)]
@@ -181,10 +222,15 @@ def _softmax(made: Operation, dataflow: Dataflow) -> Found:
 FORMS: Mapping[str, Mapping[FormKind, Callable[[Operation, Dataflow], Found]]] = {
     "Svd": {FormKind.LARGEST_SINGULAR_VALUE: _singular_value},
     "TopKV2": {FormKind.FEW_OF_A_SORT: _sort},
-    "MatMul": {FormKind.PAIRS_BEFORE_PRODUCT: _pairs, FormKind.PRODUCT_WITH_DIAGONAL: _diagonal},
+    "MatMul": {
+        FormKind.PAIRS_BEFORE_PRODUCT: _pairs,
+        FormKind.PRODUCT_WITH_DIAGONAL: _diagonal,
+        FormKind.ORDER_OF_PRODUCTS: _order,
+    },
     "BatchMatMulV2": {FormKind.PRODUCT_WITH_DIAGONAL: _diagonal},
     "Conv2D": {FormKind.CONVOLUTION_AFTER_RESIZE: _after_resize},
     "Tile": {FormKind.REPEATED_FOR_A_SLICE: _for_slice},
+    "MatrixDiagPartV3": {FormKind.DIAGONAL_OF_JACOBIAN: _of_jacobian},
     "SparseSoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
     "SoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
     "LRN": {  # whose kernel computes a power for each value and its neighbours
