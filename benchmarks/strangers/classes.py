@@ -46,7 +46,8 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "less data": "late-shrink oversized-decode padding-waste late-gather zero-factor unused-gradients"
         " shuffle-order sample-weight-scan",
         "cheaper form, batch, less data, hoist": "hot-operation",
-        "cheaper form, less data": "cheaper-operation broadcast-cost embedding-gradient sparse-operand layout-change slow-random"
+        "cheaper form, less data": "cheaper-operation broadcast-cost embedding-gradient sparse-operand"
+        " layout-change slow-random"
         " depthwise-convolution grouped-convolution max-pool-gradient slow-cudnn-path deterministic-operations",
         "numbers": "float32-matmul float64-compute float16-on-cpu float16-without-tensor-cores loss-scaling"
         " unaligned-dimension unfused-batch-norm unfused-elementwise idle-matrix-unit",

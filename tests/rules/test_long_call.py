@@ -9,9 +9,7 @@ TOTAL_MS = 60_000.0
 
 def example(*lines: RunLine) -> Verdict:
     """Judge a run of a minute that works at these lines, and trains otherwise."""
-    phases = Counter[Phase]()
-    for line in lines:
-        phases[line.phase] += line.ms
+    phases = {phase: sum(line.ms for line in lines if line.phase is phase) for phase in Phase}
     return check(divided_run(TOTAL_MS, phases, *lines))
 
 

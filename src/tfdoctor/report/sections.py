@@ -141,7 +141,8 @@ def reached_told(row: ProfileRow) -> str:
 # Places that take much, without a finding that explains them.
 LARGE = "Largest places without a known change"
 LARGE_CAPTION = (
-    "No finding explains this time, which need not be necessary. A change saves at most what a line takes."
+    "No finding with a known saving explains this time, which need not be necessary. A change saves at most what a "
+    "line takes."
 )
 
 

@@ -4,13 +4,12 @@ Functions are told by their package and their own name, as the recording has the
 pandas.core.frame.DataFrame.iterrows. Lines of a loop are a group, with the function that it calls for each item.
 """
 
-import tomllib
 from collections.abc import Hashable
-from pathlib import Path
 from typing import TypeVar
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine
+from tfdoctor.terms.libraries import LIBRARIES
 
 T = TypeVar("T", bound=Hashable)
 # Share of a loop's samples in reading rows from which on the rows are its cause, not its work on each of them.
@@ -54,15 +53,17 @@ def called_work(line: RunLine) -> CalledWork:
     if line.exact:
         return CalledWork.BULK
     package, name = package_and_name(line.calls)
-    known = {"pandas": _of_pandas, "numpy": _of_numpy, **dict.fromkeys(_KNOWN["tensorflow"], _of_tensorflow)}.get(
-        package
-    )
+    known = {
+        "pandas": _of_pandas,
+        "numpy": _of_numpy,
+        **dict.fromkeys(LIBRARIES["tensorflow"], _of_tensorflow),
+    }.get(package)
     work = known(name, line) if known else _PACKAGES.get(package)
-    if work is CalledWork.FILES and not known and name in _KNOWN["writes"]:
+    if work is CalledWork.FILES and not known and name in LIBRARIES["writes"]:
         return CalledWork.BULK
     if work is not None:
         return work
-    if package in _KNOWN["all_at_once"] or line.repeats is False:
+    if package in LIBRARIES["all_at_once"] or line.repeats is False:
         return CalledWork.BULK
     return CalledWork.PYTHON if line.repeats else CalledWork.UNKNOWN
 
@@ -73,7 +74,7 @@ def package_and_name(function: str) -> tuple[str, str]:
 
 
 def _of_pandas(name: str, line: RunLine) -> CalledWork:
-    if name in _KNOWN["pandas_rows"]:
+    if name in LIBRARIES["pandas_rows"]:
         return CalledWork.ROWS
     if name in {"append", "_append"} or (name == "concat" and line.repeats):
         return CalledWork.GROWING
@@ -86,17 +87,17 @@ def _of_numpy(name: str, line: RunLine) -> CalledWork | None:
     if name in {"genfromtxt", "loadtxt"}:
         return CalledWork.PARSING
     if (name in {"append", "insert"} and line.repeats is not False) or (
-        name in _KNOWN["numpy_joins"] and line.repeats
+        name in LIBRARIES["numpy_joins"] and line.repeats
     ):
         return CalledWork.GROWING
     if name in {"vectorize", "apply_along_axis", "__call__"}:
         return CalledWork.PYTHON
-    return CalledWork.BULK if name in _KNOWN["numpy_heavy"] and line.loops < NESTED else None
+    return CalledWork.BULK if name in LIBRARIES["numpy_heavy"] and line.loops < NESTED else None
 
 
 def _of_tensorflow(name: str, line: RunLine) -> CalledWork:
     parts = set(line.calls.split("."))
-    if name in _KNOWN["timed"] or parts & {"polymorphic_function", "def_function"}:
+    if name in LIBRARIES["timed"] or parts & {"polymorphic_function", "def_function"}:
         return CalledWork.BULK
     if parts & {"data", "dataset_ops", "Dataset", "DatasetV2", "DatasetV1Adapter"}:
         return CalledWork.DATASET
@@ -110,8 +111,7 @@ def _of_tensorflow(name: str, line: RunLine) -> CalledWork:
     return looped if line.repeats else CalledWork.BULK
 
 
-_KNOWN = tomllib.loads(Path(__file__).with_name("libraries.toml").read_text())
-_PACKAGES = {package: CalledWork[work] for work, packages in _KNOWN["packages"].items() for package in packages}
+_PACKAGES = {package: CalledWork[work] for work, packages in LIBRARIES["packages"].items() for package in packages}
 
 # Work on an item at a time that arrays do at once.
 ONE_BY_ONE = frozenset({CalledWork.PYTHON, CalledWork.OPERATIONS, CalledWork.ROWS, CalledWork.GROWING})
