@@ -151,6 +151,18 @@ def test_measured_forms(told: Cases) -> None:  # noqa: PLR0915 - the cases of a 
     told["a product with a band, and a part of a diagonal"] = forms(*diagonal("MatrixBandPart"))
     told[...] = forms(*diagonal("MatrixDiagPart"))
     told["the diagonal of a Jacobian"] = forms(*jacobian("gradient_tape/dense/MatMul/pfor"))
+    told["of a Jacobian, its gradient, and another loop, that of another line"] = forms(
+        *jacobian("gradient_tape/dense/MatMul/pfor"),
+        op(
+            "gradient_tape/gradient_tape/dense/MatMul/pfor/Mul",
+            "Mul",
+            [0, 0],
+            [SQUARE, SQUARE],
+            SQUARE,
+            at=["t.py", 9],
+        ),
+        op("map/pfor/MatMul", "MatMul", [0, 0], [SQUARE, SQUARE], SQUARE, at=["t.py", 60]),
+    )
     told["the diagonal of a product, and a Jacobian's sum"] = forms(*jacobian("dense"))
     told[...] = forms(*jacobian("gradient_tape/dense/MatMul/pfor", "Sum"))
     told["a product with weights that could come first"] = forms(*products((2400, 2400), (2400, 1400), (1400, 96)))

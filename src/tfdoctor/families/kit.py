@@ -65,15 +65,7 @@ from tfdoctor.facts.step_time.sampled_steps import HostLines, StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, summed
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.families.calls import (
-    LEAST_CALLS,
-    ON_BATCH_MS,
-    USUAL_ROWS,
-    CallLimits,
-    CallRule,
-    rows_per_batch,
-    small_calls,
-)
+from tfdoctor.families.calls import ON_BATCH_MS, USUAL_ROWS, CallLimits, CallRule, rows_per_batch, small_calls
 from tfdoctor.families.forms import SAME, cheaper_form
 from tfdoctor.families.input_stages import *
 from tfdoctor.families.places import *

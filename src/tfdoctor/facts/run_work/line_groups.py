@@ -53,11 +53,7 @@ def called_work(line: RunLine) -> CalledWork:
     if line.exact:
         return CalledWork.BULK
     package, name = package_and_name(line.calls)
-    known = {
-        "pandas": _of_pandas,
-        "numpy": _of_numpy,
-        **dict.fromkeys(LIBRARIES["tensorflow"], _of_tensorflow),
-    }.get(package)
+    known = _BY_NAME.get(package)
     work = known(name, line) if known else _PACKAGES.get(package)
     if work is CalledWork.FILES and not known and name in LIBRARIES["writes"]:
         return CalledWork.BULK
@@ -86,9 +82,8 @@ def _of_pandas(name: str, line: RunLine) -> CalledWork:
 def _of_numpy(name: str, line: RunLine) -> CalledWork | None:
     if name in {"genfromtxt", "loadtxt"}:
         return CalledWork.PARSING
-    if (name in {"append", "insert"} and line.repeats is not False) or (
-        name in LIBRARIES["numpy_joins"] and line.repeats
-    ):
+    joins = name in LIBRARIES["numpy_joins"] and line.repeats
+    if joins or (name in {"append", "insert"} and line.repeats is not False):
         return CalledWork.GROWING
     if name in {"vectorize", "apply_along_axis", "__call__"}:
         return CalledWork.PYTHON
@@ -111,6 +106,9 @@ def _of_tensorflow(name: str, line: RunLine) -> CalledWork:
     return looped if line.repeats else CalledWork.BULK
 
 
+_BY_NAME = {
+    "pandas": _of_pandas, "numpy": _of_numpy, **dict.fromkeys(LIBRARIES["tensorflow"], _of_tensorflow),
+}  # fmt: skip
 _PACKAGES = {package: CalledWork[work] for work, packages in LIBRARIES["packages"].items() for package in packages}
 
 # Work on an item at a time that arrays do at once.

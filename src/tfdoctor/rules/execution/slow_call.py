@@ -2,6 +2,7 @@ from math import ceil
 
 from tfdoctor.facts.kit import by_key
 from tfdoctor.facts.run_work.loop_places import costly_lines
+from tfdoctor.families.calls import LEAST_CALLS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -191,8 +191,11 @@ def _of_jacobian(made: Operation, dataflow: Dataflow) -> Found:
         source = dataflow.source(source, 0)
     if source is None or PFOR not in source.name or not size[0]:
         return None
-    loops = [one.name for one in dataflow.operations if PFOR in one.name]  # and the gradients of that
-    return loops, f"of the {size[0]:,} values in each row of the Jacobian one is used", 1.0 / size[0]
+    loops = {one.name: one.name.partition(PFOR)[0] for one in dataflow.operations if PFOR in one.name}
+    own = {loops[one.name] for one in dataflow.operations if one.name in loops and one.at == source.at}
+    own |= {GRADIENT_SCOPE + scope for scope in own}
+    names = [name for name, scope in loops.items() if scope in own]
+    return names, f"of the {size[0]:,} values in each row of the Jacobian one is used", 1.0 / size[0]
 
 
 def _for_slice(made: Operation, dataflow: Dataflow) -> Found:
