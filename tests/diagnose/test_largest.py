@@ -147,3 +147,10 @@ def what_a_line_takes_of_a_step_counts_in_all_of_the_run() -> object:
 
 
 test_largest = told.test("largest")
+
+
+def test_what_a_rule_itself_makes_a_note_of_explains_no_place() -> None:
+    """Such as a long call, whose result may be needed."""
+    run, noted = run_of(of(12, 30_000.0)), found(12, severity=Severity.NOTE)
+    assert [place.at for place in places(run, said_of(noted, severity=Severity.NOTE))] == [at(12)]
+    assert places(run, noted) == ()

@@ -95,6 +95,17 @@ def test_selections(told: Cases) -> None:
         einsum = op("Einsum", "Einsum", [0, 1], LOGITS, HIDDEN, [16000, 192], attrs={"equation": equation})
         gather = op("GatherV2", "GatherV2", [3, 2], TAKEN, LOGITS, [None, 10])
         told[f"an einsum's rows are of its first operand: {equation!r}"] = selected(X, W, INDEX, einsum, gather)
+    nodes: tuple[Sizes, ...] = [2400, 2400], [2400, 1400], [2400, 96], [2400, 7]
+    told["a graph network: the product with the neighbours needs all rows of the layer before"] = selected(
+        op("near", "Placeholder", [], nodes[0]), op("x", "Placeholder", [], nodes[1]),
+        op("w0", "ReadVariableOp", [], [1400, 96]), op("w1", "ReadVariableOp", [], [96, 7]), INDEX,
+        op("first", "MatMul", [1, 2], nodes[2], nodes[1], [1400, 96]),
+        op("mixed", "MatMul", [0, 5], nodes[2], nodes[0], nodes[2]),
+        op("second", "MatMul", [6, 3], nodes[3], nodes[2], [96, 7]),
+        op("skip", "MatMul", [5, 3], nodes[3], nodes[2], [96, 7]),
+        op("sum", "AddV2", [7, 8], nodes[3], nodes[3], nodes[3]),
+        op("GatherV2", "GatherV2", [9, 4], [258, 7], nodes[3], [258]),
+    )  # fmt: skip
     mean = op("norm/Mean", "Mean", [7], [None, 64, 1], LOGITS)
     less = op("norm/sub", "Sub", [7, 8], LOGITS, LOGITS, [None, 64, 1])
     told["a normalization between, whose operations are not known to be of rows alone"] = selected(
